@@ -137,3 +137,12 @@ export function foldOf(run: BlockRun | undefined, { begin, end }: OperatorRange)
   const cut = run.begin + (first + keptBefore) * period - begin;
   return { count: end - begin, cut, period, copies, keptBefore, keptBehind };
 }
+
+/** Whether two ranges hold as many blocks of a run, and nothing else: what is found of one holds for the other. */
+export function areAlikeRanges(run: BlockRun | undefined, one: OperatorRange, other: OperatorRange): boolean {
+  if (run === undefined) return false;
+  const { begin, period, count } = run;
+  const isInside = (range: OperatorRange): boolean =>
+    range.begin >= begin && range.end <= begin + count * period && (range.begin - begin) % period === 0;
+  return isInside(one) && isInside(other) && one.end - one.begin === other.end - other.begin;
+}

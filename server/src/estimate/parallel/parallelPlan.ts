@@ -11,10 +11,11 @@ import { collectiveTime } from '../../communication/collectiveTime.ts';
 import { linksOf, profileHop } from '../../communication/links.ts';
 import type { Placement } from '../../communication/placement.ts';
 import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
-import { floatAt } from '../../model/at.ts';
+import { floatAt, itemAt } from '../../model/at.ts';
 import type { Bound, Estimate } from '../../model/estimate.ts';
 import type { ParallelScenario, Scenario } from '../../model/scenario.ts';
 import { type Bytes, bytes, type Seconds, seconds } from '../../model/units.ts';
+import { areAlikeRanges, blockRun } from '../../parallel/blockRun.ts';
 import type { OperatorRange } from '../../parallel/operatorRange.ts';
 import { crossingTensors, cutIntoStages, cutsOf } from '../../parallel/pipelineStages.ts';
 import { type ShardedTraining, shardTraining } from '../../parallel/shardTraining.ts';
@@ -58,6 +59,8 @@ export interface StagePlan {
   readonly collectives: readonly TimedCollective[];
   /** To the next stage, for one micro-batch; gradients as many back. */
   readonly sent: Bytes;
+  /** The stage before it that has as many of the same blocks and nothing else: its plan but for names, and its times. */
+  readonly like?: number;
   /** Once in a step: gradients of weights that several GPUs of a copy hold whole. */
   readonly sharedGradients: Estimate<Seconds>;
 }
@@ -81,8 +84,9 @@ export function planParallel(
   const planned = (
     graph: TrainingGraph,
     begin: number,
+    scenario = own,
   ): Pick<StagePlan, 'plan' | 'kernels' | 'collectives'> => {
-    const plan = planStep(graph, own, cluster);
+    const plan = planStep(graph, scenario, cluster);
     const asked = sharded.collectives.flatMap((collective) => {
       const operator = collective.operator - begin;
       return operator >= 0 && operator < graph.costs.length ? [{ ...collective, operator }] : [];
@@ -115,16 +119,31 @@ export function planParallel(
       ),
     };
   }
-  const alone = planned(sharded.training, 0);
+  // Where to cut is a question of kernels: nothing is exchanged.
+  const alone = planned(sharded.training, 0, { ...own, gpus: 1, nodes: 1 });
+  const cuts = cutsOf(training.analysis);
   const times = alone.plan.times.forward.middle.map(
     (time, index) => time + floatAt(alone.plan.times.backward.middle, index),
   );
   const shape = { ranks: parallel.pipeline, chunks: parallel.chunks };
   const ranks = stagesOfRanks(shape);
-  const ranges = cutIntoStages(parallel.stages, cutsOf(training.analysis), times, ranks);
+  const ranges = cutIntoStages(parallel.stages, cuts, times, ranks);
   if (ranges === undefined) return undefined;
+  const run = blockRun(training.analysis, cuts);
+  const known: ReturnType<typeof planned>[] = [];
+  const plannedAs = (
+    range: OperatorRange,
+    stage: number,
+  ): Omit<StagePlan, 'range' | 'sent' | 'sharedGradients'> => {
+    const graph = stageTraining(sharded.training, range);
+    const like = ranges.findIndex((other) => areAlikeRanges(run, other, range));
+    const before = like < stage ? known[like] : undefined;
+    const own = before ?? planned(graph, range.begin);
+    known.push(own);
+    return before === undefined ? own : { ...own, plan: { ...own.plan, training: graph }, like };
+  };
   const stages = ranges.map((range, stage) => ({
-    ...planned(stageTraining(sharded.training, range), range.begin),
+    ...plannedAs(range, stage),
     range,
     rank: rankOf(ranks, stage),
     sent: bytes(
@@ -187,6 +206,7 @@ function withSharedGradients(
 export const surerStages = (parallel: ParallelPlan): ParallelPlan => ({
   ...parallel,
   stages: parallel.stages.map((stage) => {
+    if (stage.like !== undefined) return stage;
     const whole = surerAsWhole({ ...stage.plan, times: stage.kernels });
     const times = withCollectives(whole.times, stage.collectives);
     return { ...stage, kernels: whole.times, plan: { ...whole, times } };
@@ -225,7 +245,9 @@ export function parallelTimes(
   const { schedule: asked, chunks } = parallel.parallel;
   // One rank that waits for no other has no reason to keep several micro-batches.
   const schedule = ranks.length === 1 ? '1f1b' : asked;
-  const times = stages.map((stage) => stageTimes(stage, bound));
+  const times: StageTimes[] = [];
+  for (const stage of stages)
+    times.push(stage.like === undefined ? stageTimes(stage, bound) : itemAt(times, stage.like));
   const [first] = stages;
   if (first === undefined) return undefined;
   const timeline = pipelineTimeline({
