@@ -11,26 +11,12 @@ import { makeCostContext } from '../operators/context.ts';
 import type { BoundTensor, OperatorCost, SavedTensor } from '../operators/definition.ts';
 import { type BoundPlace, type DividedGraph, definitionOf, dividedGraph } from './boundMap.ts';
 import type { DividedFactor, Division } from './division.ts';
+import type { DividedTraining, ShardedTraining } from './shardedTraining.ts';
 import { foldedTraining } from './stageTraining.ts';
-import { type TensorCollective, tensorTraffic } from './tensorCollectives.ts';
-import { divideTensors, type WholeProduct } from './tensorParallel.ts';
+import { tensorTraffic } from './tensorCollectives.ts';
+import { divideTensors } from './tensorParallel.ts';
 import { divideTokens } from './tokenParallel.ts';
 import { unfoldSharded } from './unfoldSharded.ts';
-
-export interface ShardedTraining {
-  /** Of one worker. */
-  readonly training: TrainingGraph;
-  readonly collectives: readonly TensorCollective[];
-  /** Weights that each worker holds whole and has a part of the gradient of. */
-  readonly partialGradients: ReadonlySet<string>;
-  /** Products with weights that each worker computes whole. */
-  readonly whole: readonly WholeProduct[];
-}
-
-/** With the division that it follows from. */
-export interface DividedTraining extends ShardedTraining {
-  readonly division: Division;
-}
 
 export interface TensorDegree {
   readonly ways: number;

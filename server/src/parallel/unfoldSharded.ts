@@ -5,7 +5,7 @@ import { type FoldLayout, foldedIndex, isSettled, unfoldList } from '../analysis
 import { memoizeRecent } from '../model/memoizeRecent.ts';
 import { isSameContent } from '../model/sameContent.ts';
 import type { BoundTensor } from '../operators/definition.ts';
-import type { DividedTraining, ShardedTraining } from './shardTraining.ts';
+import type { DividedTraining, ShardedTraining } from './shardedTraining.ts';
 import { nameOf, type WholeProduct } from './tensorParallel.ts';
 
 /** `whole` is not divided yet. `undefined` where blocks are not divided alike, so that nothing says how those left out are. */

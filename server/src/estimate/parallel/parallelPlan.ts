@@ -18,7 +18,8 @@ import { type Bytes, bytes, type Seconds, seconds } from '../../model/units.ts';
 import { areAlikeRanges, blockRun } from '../../parallel/blockRun.ts';
 import type { OperatorRange } from '../../parallel/operatorRange.ts';
 import { crossingTensors, cutIntoStages, cutsOf } from '../../parallel/pipelineStages.ts';
-import { type ShardedTraining, shardTraining } from '../../parallel/shardTraining.ts';
+import type { ShardedTraining } from '../../parallel/shardedTraining.ts';
+import { shardTraining } from '../../parallel/shardTraining.ts';
 import { stageTraining } from '../../parallel/stageTraining.ts';
 import { pipelineSchedule, sendsBesideCompute, stagesOfRanks } from '../../schedule/pipelineSchedules.ts';
 import { type PipelineTimeline, pipelineTimeline } from '../../schedule/pipelineTimeline.ts';
@@ -134,7 +135,7 @@ export function planParallel(
   const plannedAs = (
     range: OperatorRange,
     stage: number,
-  ): Omit<StagePlan, 'range' | 'sent' | 'sharedGradients'> => {
+  ): Pick<StagePlan, 'plan' | 'kernels' | 'collectives' | 'like'> => {
     const graph = stageTraining(sharded.training, range);
     const like = ranges.findIndex((other) => areAlikeRanges(run, other, range));
     const before = like < stage ? known[like] : undefined;
