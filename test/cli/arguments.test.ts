@@ -116,7 +116,7 @@ describe('arguments', () => {
     ['prices --update f.csv --date soon', '--date is a day such as 2026-03-01'],
     [
       'frobnicate',
-      'there is no command frobnicate; the commands are report, scale, plan, compare, sweep, check, clusters, benchmark, calibrate, results, convert, export, prices, lsp and mcp',
+      'there is no command frobnicate; the commands are report, scale, plan, compare, sweep, check, clusters, benchmark, collectives, calibrate, results, convert, export, prices, lsp and mcp',
     ],
     ['results --compare a', '--compare takes two results, such as --compare A,B'],
     ['results --compare a,b --remove c', '--compare and --remove are two commands; give one of them'],

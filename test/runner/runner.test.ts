@@ -11,6 +11,8 @@ import { describe, expect, it } from 'vitest';
 import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
 import { type BenchmarkPlan, planBenchmark } from '../../server/src/benchmark/benchmarkPlan.ts';
 import { runBenchmark } from '../../server/src/benchmark/runBenchmark.ts';
+import { collectiveSizes, runCollectives } from '../../server/src/benchmark/runCollectives.ts';
+import { planSharedStep, type SharedStepPlan } from '../../server/src/benchmark/sharedStep.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
 import { smallPlan } from '../benchmark/smallPlan.ts';
@@ -62,6 +64,24 @@ blocks:
 layers:
   - h: part() * 3
 `;
+
+function planOf(text: string): BenchmarkPlan {
+  const { training, scenario } = estimateModel(openLayerSpec(text, 'm.layers.yaml'), [
+    { gpus: 1, precision: 'fp32', framework: { name: 'pytorch-fsdp', options: {} } },
+  ]);
+  if (training === undefined || scenario === undefined) throw new Error('not costed');
+  return planBenchmark(training, scenario);
+}
+
+/** Blocks of the transformer, each with its parameters whole while it runs. */
+const sharded: SharedStepPlan = (() => {
+  const found = planSharedStep(planOf(transformer), {
+    framework: { name: 'pytorch-fsdp', options: { 'communication-dtype': 'fp32' } },
+    mode: 'training',
+  });
+  if ('refusal' in found) throw new Error(found.refusal);
+  return found.how;
+})();
 
 /** Models of three blocks, and what backward recomputes of them. */
 const checkpointed: readonly { readonly text: string; readonly request: ScenarioRequest }[] = [
@@ -138,6 +158,44 @@ describe.skipIf(python === undefined)(
       const found = runPlans(plans).filter((line) => !/has no selective checkpointing/.test(line));
       expect(found.length).toBeGreaterThanOrEqual(3);
       expect(new Set(found)).toEqual(new Set([sameResults]));
+    });
+
+    it.each<[string, SharedStepPlan]>([
+      [
+        'pytorch-ddp',
+        { kind: 'ddp', bucketMb: 25, firstBucketMb: 1, gradientAsBucketView: false, gradientDtype: 'fp32' },
+      ],
+      ['pytorch-fsdp', sharded],
+    ])('two processes share a step by %s', async (_, how) => {
+      const { measurements, failure } = await runBenchmark(
+        { ...planOf(transformer), budgetSeconds: 0.5 },
+        { runner, device: 'cpu', shared: { ranks: 2, how }, ...(python === undefined ? {} : { python }) },
+      );
+      // FSDP2 is there since torch 2.6.
+      if (how.kind === 'fsdp' && failure?.kind === 'not-shared') {
+        expect(failure.message).toMatch(/has no FSDP2/);
+        return;
+      }
+      expect(failure).toBeUndefined();
+      expect(measurements?.sharedStep).toMatchObject({ ranks: 2, backend: 'gloo' });
+      expect(measurements?.sharedStep?.whole).toBeGreaterThan(0);
+      expect(measurements?.step).toBeGreaterThan(0);
+    });
+
+    it('measures collectives of two processes', async () => {
+      const { measurements, failure } = await runCollectives({
+        runner,
+        device: 'cpu',
+        ranks: 2,
+        budgetSeconds: 0.5,
+        ...(python === undefined ? {} : { python }),
+      });
+      expect(failure).toBeUndefined();
+      const rows = measurements?.rows ?? [];
+      expect(
+        new Set(rows.filter(({ operation }) => operation === 'all-reduce').map(({ bytes }) => bytes)),
+      ).toEqual(new Set(collectiveSizes));
+      expect(rows.every(({ median, ranks }) => median > 0 && ranks === 2)).toBe(true);
     });
 
     it('passes its own tests', () => {

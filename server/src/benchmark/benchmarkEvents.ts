@@ -5,6 +5,9 @@ import { z } from 'zod';
 /** Raised when an event changes its meaning. A runner that speaks a newer protocol is refused. */
 export const protocolVersion = 1;
 
+export const collectiveOperations = ['all-reduce', 'all-gather', 'reduce-scatter', 'all-to-all'] as const;
+export type CollectiveOperation = (typeof collectiveOperations)[number];
+
 /** A median over repeats with its spread: the quartiles. */
 const timingSchema = z.object({
   median: z.number().nonnegative(),
@@ -78,6 +81,34 @@ const gradientSumsSchema = z.object({
   seconds: z.number().nonnegative(),
 });
 
+const stepTimesSchema = z.object({
+  whole: timingSchema,
+  forward: timingSchema,
+  backward: timingSchema.nullable(),
+  update: timingSchema.nullable(),
+});
+
+/** A step that several processes share, and the same step of the same processes without communication. */
+const sharedStepSchema = z.object({
+  event: z.literal('sharedStep'),
+  ranks: z.number().int().positive(),
+  /** Of torch.distributed: nccl, gloo. */
+  backend: z.string(),
+  alone: stepTimesSchema,
+  together: stepTimesSchema,
+  peakMemoryBytes: z.number().nonnegative().nullable(),
+});
+
+/** One collective of one size with nothing beside it. */
+const collectiveSchema = z.object({
+  event: z.literal('collective'),
+  operation: z.enum(collectiveOperations),
+  /** Of the whole tensor, as nccl-tests counts. */
+  bytes: z.number().int().positive(),
+  ranks: z.number().int().positive(),
+  time: timingSchema,
+});
+
 const noteSchema = z.object({ event: z.literal('note'), message: z.string() });
 
 /** The step as Python, which a person may keep and run. */
@@ -87,7 +118,15 @@ const doneSchema = z.object({ event: z.literal('done'), seconds: z.number().nonn
 
 const errorSchema = z.object({
   event: z.literal('error'),
-  kind: z.enum(['torch-missing', 'no-gpu', 'out-of-memory', 'unsupported-operator', 'bad-plan', 'crash']),
+  kind: z.enum([
+    'torch-missing',
+    'no-gpu',
+    'out-of-memory',
+    'unsupported-operator',
+    'not-shared',
+    'bad-plan',
+    'crash',
+  ]),
   message: z.string(),
 });
 
@@ -99,6 +138,8 @@ export const benchmarkEventSchema = z.discriminatedUnion('event', [
   stepSchema,
   stepAgainSchema,
   gradientSumsSchema,
+  sharedStepSchema,
+  collectiveSchema,
   noteSchema,
   programSchema,
   doneSchema,
@@ -109,4 +150,6 @@ export type BenchmarkEvent = z.infer<typeof benchmarkEventSchema>;
 export type Timing = z.infer<typeof timingSchema>;
 export type DeviceEvent = z.infer<typeof deviceSchema>;
 export type StepEvent = z.infer<typeof stepSchema>;
+export type SharedStepEvent = z.infer<typeof sharedStepSchema>;
+export type CollectiveEvent = z.infer<typeof collectiveSchema>;
 export type ErrorEvent = z.infer<typeof errorSchema>;

@@ -92,6 +92,8 @@ export function reported(event: ErrorEvent, python: string, batch: number): stri
       return `Memory ran out at batch ${batch} (${event.message}): lower the batch, or stop what else uses the device`;
     case 'unsupported-operator':
       return `The runner cannot execute this model (${event.message}): export it with operators of the default ONNX domain`;
+    case 'not-shared':
+      return `Several processes cannot share this step (${event.message}): choose pytorch-ddp, or measure the step of one`;
     case 'bad-plan':
       return `The runner refused the plan (${event.message}): update Layercost, so that both have the same version`;
     case 'crash':

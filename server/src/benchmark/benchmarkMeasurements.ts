@@ -9,6 +9,8 @@ export interface BenchmarkMeasurements extends LayerMeasurements {
   readonly layers: ReadonlyMap<string, MeasuredLayer>;
   /** Of the whole step; `step` is its median. Absent where the step could not run. */
   readonly wholeStep?: MeasuredStep;
+  /** Where several processes shared the step; `wholeStep` is that of the same processes without communication. */
+  readonly sharedStep?: MeasuredSharedStep;
   /** Of gradients that arrive from several layers, in one pass: part of the step and of no layer. */
   readonly gradientSums?: { readonly count: number; readonly seconds: Seconds };
   /** Layers that could not be measured, and the step under the name '', each with the reason. */
@@ -49,6 +51,15 @@ export interface MeasuredStep {
   readonly repeats: number;
   /** The whole step once more, after all layers. */
   readonly again?: Seconds;
+}
+
+export interface MeasuredSharedStep {
+  readonly ranks: number;
+  /** Of torch.distributed: nccl, gloo. */
+  readonly backend: string;
+  readonly whole: Seconds;
+  /** From the lower to the upper quartile. */
+  readonly quartiles: Range<Seconds>;
 }
 
 /** What a person reads beside a time: "NVIDIA H200, torch 2.13.0, 2026-11-21". */

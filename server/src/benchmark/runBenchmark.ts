@@ -1,210 +1,45 @@
 /**
- * Runs a plan on the machine's GPU or processor: starts the Python runner, checks every event on arrival and
- * collects the measurements. Trusted workspaces only; the caller sees to that.
+ * Runs a plan on the machine's GPU or processor and collects the measurements. Trusted workspaces only; the caller sees to
+ * that.
  */
 
 import { type Seconds, seconds } from '../model/units.ts';
-import {
-  type BenchmarkEvent,
-  benchmarkEventSchema,
-  type DeviceEvent,
-  protocolVersion,
-  type StepEvent,
-  type Timing,
-} from './benchmarkEvents.ts';
-import {
-  type BenchmarkFailure,
-  type BenchmarkFailureKind,
-  cancelled,
-  cannotStart,
-  endedEarly,
-  newerProtocol,
-  notAnEvent,
-  nothingMeasured,
-  otherPythons,
-  reported,
-  silent,
-  tookTooLong,
-} from './benchmarkFailure.ts';
+import type { DeviceEvent, SharedStepEvent, StepEvent, Timing } from './benchmarkEvents.ts';
 import {
   type BenchmarkMeasurements,
   type MeasuredLayer,
+  type MeasuredSharedStep,
   type MeasuredStep,
   originOf,
 } from './benchmarkMeasurements.ts';
 import type { BenchmarkPlan } from './benchmarkPlan.ts';
-import { type FoundPython, findPythons } from './findPythons.ts';
-import { startRunner } from './runnerProcess.ts';
+import { deviceOf } from './deviceOf.ts';
+import { type Collected, followRunner, type ResultEvent, type RunnerOptions } from './followRunner.ts';
+import type { SharedStepPlan } from './sharedStep.ts';
 
-export interface BenchmarkOptions {
-  /** Folder of the runner: `dist/runner` in what ships. */
-  readonly runner: string;
-  /** Interpreter, `python3` unless given (`python` on Windows). */
-  readonly python?: string;
-  /** `auto` takes the GPU where there is one, otherwise the CPU, and says so. */
-  readonly device?: 'auto' | 'cuda' | 'cpu';
-  readonly signal?: AbortSignal;
-  readonly onProgress?: (progress: BenchmarkProgress) => void;
-  /** What the runner logs, as it comes. */
-  readonly onLog?: (text: string) => void;
-  /** The runner reports every second; silence this long means that it hangs. 60 unless given. */
-  readonly silenceSeconds?: number;
-  /** The Pythons of this machine, asked for where the chosen one cannot be used. */
-  readonly findPythons?: () => Promise<readonly FoundPython[]>;
+export interface BenchmarkOptions extends RunnerOptions {
   /** Ten times the plan's budget and at least 600 unless given. */
   readonly totalSeconds?: number;
+  /** Processes of this machine that share the step, and how; one process measures it by itself unless given. */
+  readonly shared?: { readonly ranks: number; readonly how: SharedStepPlan };
 }
 
-export interface BenchmarkProgress {
-  /** What is being done, such as `step 3 of 10` or a layer's name, after the device once it is known. */
-  readonly message: string;
-  /** Between 0 and 1; does not fall. */
-  readonly fraction: number;
-}
+export type BenchmarkOutcome = Awaited<ReturnType<typeof runBenchmark>>;
 
-export interface BenchmarkOutcome {
-  /** What was measured; with a failure, what arrived before it. Absent where nothing was. */
-  readonly measurements?: BenchmarkMeasurements;
-  readonly failure?: BenchmarkFailure;
-}
-
-export const defaultPython = process.platform === 'win32' ? 'python' : 'python3';
-
-const keptLog = 8_000;
-
-/** Runs the plan. Never rejects: what goes wrong is a failure with a message, beside what was measured until then. */
-export function runBenchmark(plan: BenchmarkPlan, options: BenchmarkOptions): Promise<BenchmarkOutcome> {
-  const python = options.python ?? defaultPython;
-  const silenceSeconds = options.silenceSeconds ?? 60;
-  const totalSeconds = options.totalSeconds ?? Math.max(600, 10 * plan.budgetSeconds);
-
-  return new Promise((resolve) => {
-    const collected = new CollectedEvents(plan);
-    let log = '';
-    let greeted = false;
-    let phase = 'start-up';
-    let fraction = 0;
-    /** Set once the run is decided; the promise resolves when the process is gone. */
-    let failure: { readonly kind: BenchmarkFailureKind; readonly message: string } | undefined;
-
-    if (options.signal?.aborted) {
-      resolve({ failure: { kind: 'cancelled', message: cancelled, log: '' } });
-      return;
-    }
-
-    const giveUp = (kind: BenchmarkFailureKind, message: string): void => {
-      failure ??= { kind, message };
-      clearTimeout(silence);
-      runner.stop();
-    };
-    const onAbort = (): void => giveUp('cancelled', cancelled);
-    const onSilence = (): void => giveUp('hang', silent(silenceSeconds, phase));
-    let silence = setTimeout(onSilence, silenceSeconds * 1_000);
-    const total = setTimeout(() => giveUp('timeout', tookTooLong(totalSeconds, phase)), totalSeconds * 1_000);
-    const finish = (outcome: BenchmarkOutcome): void => {
-      clearTimeout(silence);
-      clearTimeout(total);
-      options.signal?.removeEventListener('abort', onAbort);
-      resolve(outcome);
-    };
-    const fail = (kind: BenchmarkFailureKind, message: string): void =>
-      finish({ ...collected.outcome(), failure: { kind, message, log } });
-    const failForPython = async (kind: BenchmarkFailureKind, message: string): Promise<void> =>
-      fail(kind, `${message}. ${otherPythons(await (options.findPythons ?? findPythons)())}`);
-
-    const receive = (event: BenchmarkEvent): void => {
-      switch (event.event) {
-        case 'hello':
-          greeted = true;
-          if (event.protocol !== protocolVersion) {
-            giveUp('protocol', newerProtocol(event.protocol, protocolVersion));
-          }
-          return;
-        case 'progress': {
-          phase = event.phase;
-          fraction = Math.max(fraction, event.total > 0 ? Math.min(1, event.done / event.total) : 0);
-          const device = collected.device?.name;
-          options.onProgress?.({
-            message: device === undefined ? phase : `${device}: ${phase}`,
-            fraction,
-          });
-          return;
-        }
-        case 'error':
-          giveUp(event.kind, reported(event, python, plan.batch));
-          return;
-        default:
-          collected.add(event);
-      }
-    };
-
-    const runner = startRunner(
-      python,
-      [options.runner, '--device', options.device ?? 'auto'],
-      JSON.stringify(plan),
-      {
-        line(text) {
-          if (failure !== undefined) return;
-          const event = parseEvent(text);
-          if (event === undefined) {
-            giveUp('protocol', protocolProblem(text));
-            return;
-          }
-          clearTimeout(silence);
-          silence = setTimeout(onSilence, silenceSeconds * 1_000);
-          receive(event);
-        },
-        log(text) {
-          log = (log + text).slice(-keptLog);
-          options.onLog?.(text);
-        },
-        refused(code) {
-          void failForPython('no-interpreter', cannotStart(python, code));
-        },
-        ended(code, signal) {
-          if (failure?.kind === 'torch-missing') void failForPython(failure.kind, failure.message);
-          else if (failure !== undefined) fail(failure.kind, failure.message);
-          // It said nothing at all: an interpreter too old to read the runner's source.
-          else if (!greeted) void failForPython('crash', endedEarly(code, signal, phase, log));
-          else if (!collected.done) fail('crash', endedEarly(code, signal, phase, log));
-          else {
-            const { measurements } = collected.outcome();
-            if (measurements === undefined) fail('nothing-measured', nothingMeasured(collected.firstReason));
-            else finish({ measurements });
-          }
-        },
-      },
-    );
-    options.signal?.addEventListener('abort', onAbort, { once: true });
+/** Never rejects: what goes wrong is a failure with a message, beside what was measured until then. */
+export const runBenchmark = (
+  plan: BenchmarkPlan,
+  { shared, totalSeconds = Math.max(600, 10 * plan.budgetSeconds), ...options }: BenchmarkOptions,
+) =>
+  followRunner(shared === undefined ? plan : { ...plan, shared: shared.how }, new CollectedEvents(plan), {
+    ...options,
+    totalSeconds,
+    batch: plan.batch,
+    ...(shared === undefined ? {} : { ranks: shared.ranks }),
   });
-}
-
-function parseEvent(line: string): BenchmarkEvent | undefined {
-  return benchmarkEventSchema.safeParse(parseJson(line)).data;
-}
-
-/** A hello of another version may not fit this version's schema, and is still better named as such. */
-function protocolProblem(line: string): string {
-  const event = parseJson(line);
-  if (typeof event === 'object' && event !== null && 'protocol' in event) {
-    const { protocol } = event;
-    if (typeof protocol === 'number' && protocol !== protocolVersion) {
-      return newerProtocol(protocol, protocolVersion);
-    }
-  }
-  return notAnEvent(line);
-}
-
-function parseJson(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
-}
 
 /** What the events of one run say, put together. */
-class CollectedEvents {
+class CollectedEvents implements Collected<BenchmarkMeasurements> {
   device: DeviceEvent | undefined;
   done = false;
   readonly #layers = new Map<string, MeasuredLayer>();
@@ -215,12 +50,13 @@ class CollectedEvents {
   #again: Seconds | undefined;
   #gradientSums: BenchmarkMeasurements['gradientSums'];
   #program: string | undefined;
+  #shared: SharedStepEvent | undefined;
 
   constructor(plan: BenchmarkPlan) {
     this.#known = new Set(plan.layers.map((layer) => layer.name));
   }
 
-  add(event: Exclude<BenchmarkEvent, { event: 'hello' | 'progress' | 'error' }>): void {
+  add(event: ResultEvent): void {
     switch (event.event) {
       case 'device':
         this.device = event;
@@ -251,6 +87,11 @@ class CollectedEvents {
       case 'gradientSums':
         this.#gradientSums = { count: event.count, seconds: seconds(event.seconds) };
         return;
+      case 'sharedStep':
+        this.#shared = event;
+        return;
+      case 'collective':
+        return;
       case 'note':
         if (this.#notes.length < 50) this.#notes.push(event.message);
         return;
@@ -268,28 +109,26 @@ class CollectedEvents {
     return reason;
   }
 
-  outcome(): Pick<BenchmarkOutcome, 'measurements'> {
+  get measurements(): BenchmarkMeasurements | undefined {
     const device = this.device;
-    const step = measuredStep(this.#step, this.#again);
-    if (device === undefined || (this.#layers.size === 0 && step === undefined)) return {};
+    const shared = this.#shared;
+    const step = measuredStep(
+      shared === undefined
+        ? this.#step
+        : { ...shared.alone, event: 'step', peakMemoryBytes: shared.peakMemoryBytes },
+      this.#again,
+    );
+    if (device === undefined || (this.#layers.size === 0 && step === undefined)) return undefined;
     return {
-      measurements: {
-        origin: originOf(device, new Date()),
-        device: {
-          kind: device.kind,
-          name: device.name,
-          torch: device.torch,
-          precision: device.precision,
-          ...(device.cuda === null ? {} : { cuda: device.cuda }),
-          ...(device.memoryBytes === null ? {} : { memoryBytes: device.memoryBytes }),
-        },
-        layers: this.#layers,
-        notMeasured: this.#notMeasured,
-        notes: this.#notes,
-        ...(this.#gradientSums === undefined ? {} : { gradientSums: this.#gradientSums }),
-        ...(this.#program === undefined ? {} : { program: this.#program }),
-        ...(step === undefined ? {} : { step: step.whole, wholeStep: step }),
-      },
+      origin: originOf(device, new Date()),
+      device: deviceOf(device),
+      layers: this.#layers,
+      notMeasured: this.#notMeasured,
+      notes: this.#notes,
+      ...(this.#gradientSums === undefined ? {} : { gradientSums: this.#gradientSums }),
+      ...(this.#program === undefined ? {} : { program: this.#program }),
+      ...(step === undefined ? {} : { step: step.whole, wholeStep: step }),
+      ...(shared === undefined ? {} : { sharedStep: sharedStepOf(shared) }),
     };
   }
 }
@@ -318,3 +157,10 @@ function measuredStep(event: StepEvent | undefined, again: Seconds | undefined):
     ...(peakMemoryBytes === null ? {} : { peakMemoryBytes }),
   };
 }
+
+const sharedStepOf = ({ ranks, backend, together }: SharedStepEvent): MeasuredSharedStep => ({
+  ranks,
+  backend,
+  whole: seconds(together.whole.median),
+  quartiles: { low: seconds(together.whole.low), high: seconds(together.whole.high) },
+});

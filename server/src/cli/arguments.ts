@@ -70,8 +70,17 @@ export type Arguments =
       readonly caches: 'cold' | 'hot';
       /** Where the step is written as Python. */
       readonly keep: string | undefined;
+      /** Processes of this machine that share the step; one measures it by itself where it is absent. */
+      readonly ranks: number | undefined;
       readonly format: 'table' | 'json';
       readonly scenario: ScenarioArguments;
+    }
+  | {
+      readonly command: 'collectives';
+      readonly ranks: number;
+      readonly python: string | undefined;
+      readonly device: 'auto' | 'cuda' | 'cpu';
+      readonly format: 'table' | 'json';
     }
   | {
       readonly command: 'convert';
@@ -126,6 +135,11 @@ export function readArguments(argv: readonly string[]): ArgumentsResult {
   }
 }
 
+/** One process has nobody to exchange with. */
+function readRanks(text: string | undefined): number | undefined {
+  return wholeNumber('--ranks', text, 2);
+}
+
 const commands: readonly string[] = [
   'report',
   'scale',
@@ -135,6 +149,7 @@ const commands: readonly string[] = [
   'check',
   'clusters',
   'benchmark',
+  'collectives',
   'calibrate',
   'results',
   'convert',
@@ -236,16 +251,37 @@ function readCommand(command: string, rest: readonly string[]): Arguments {
         device: textOption,
         caches: textOption,
         keep: textOption,
+        ranks: textOption,
       });
       return {
         command,
         file: onlyFile(command, positionals),
         python: values.python,
         keep: values.keep,
+        ranks: readRanks(values.ranks),
         device: oneOf('--device', values.device, ['auto', 'cuda', 'cpu'], 'auto'),
         caches: oneOf('--caches', values.caches, ['cold', 'hot'], 'cold'),
         format: oneOf('--format', values.format, ['table', 'json'], 'table'),
         scenario: readScenario(values, wholeNumber('--gpus', values.gpus, 1)),
+      };
+    }
+    case 'collectives': {
+      const { values, positionals } = parseOptions(rest, {
+        format: textOption,
+        python: textOption,
+        device: textOption,
+        ranks: textOption,
+      });
+      if (positionals.length > 0) throw new WrongArgument('layercost collectives takes no file');
+      const ranks = readRanks(values.ranks);
+      if (ranks === undefined)
+        throw new WrongArgument('layercost collectives needs --ranks N: one process for each GPU');
+      return {
+        command,
+        ranks,
+        python: values.python,
+        device: oneOf('--device', values.device, ['auto', 'cuda', 'cpu'], 'auto'),
+        format: oneOf('--format', values.format, ['table', 'json'], 'table'),
       };
     }
     case 'calibrate':

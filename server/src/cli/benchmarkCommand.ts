@@ -1,7 +1,6 @@
 /** `layercost benchmark`: runs the model's step for real and puts measured beside predicted. */
 
 import { dirname } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { BenchmarkMeasurements } from '../benchmark/benchmarkMeasurements.ts';
 import { type BenchmarkPlan, planBenchmark } from '../benchmark/benchmarkPlan.ts';
 import { compareMeasured, type MeasuredComparison } from '../benchmark/compareMeasured.ts';
@@ -9,6 +8,8 @@ import { layerSum, layerSumLines } from '../benchmark/layerSum.ts';
 import { measuredLines } from '../benchmark/measuredLines.ts';
 import { notRunnable } from '../benchmark/notRunnable.ts';
 import { runBenchmark } from '../benchmark/runBenchmark.ts';
+import { planSharedStep } from '../benchmark/sharedStep.ts';
+import { sharedStepLines } from '../benchmark/sharedStepLines.ts';
 import { formatBytes } from '../model/format.ts';
 import { bytes } from '../model/units.ts';
 import { keepResult } from '../node/keepResult.ts';
@@ -17,7 +18,7 @@ import { workspaceOf } from '../node/resultFiles.ts';
 import type { Arguments } from './arguments.ts';
 import { costModelFile, failureStatus, openModelFile, printIssues, splitModelName } from './costFile.ts';
 import { costOfDevice } from './costOfDevice.ts';
-import { withBenchmarkOptions } from './optionAdvice.ts';
+import { runWithProgress } from './runWithProgress.ts';
 import { printData, printMessage } from './streams.ts';
 import { writeOutput } from './writeOutput.ts';
 
@@ -37,27 +38,30 @@ export async function runBenchmarkCommand(
     printMessage(`${given.file}: error: ${unfit}`);
     return 1;
   }
-  const abort = new AbortController();
-  const interrupt = (): void => abort.abort();
-  process.once('SIGINT', interrupt);
-  const showProgress = progressLine();
   const plan = planBenchmark(training, scenario, { model: file.opened.name, caches: given.caches });
-  const outcome = await runBenchmark(plan, {
-    runner: fileURLToPath(new URL('./runner', import.meta.url)),
-    device: given.device,
-    signal: abort.signal,
-    onProgress: ({ message, fraction }) =>
-      showProgress(`${(fraction * 100).toFixed(0).padStart(3)} %  ${message}`),
-    ...(given.python === undefined ? {} : { python: given.python }),
-  });
-  showProgress('');
-  process.removeListener('SIGINT', interrupt);
-
-  if (outcome.failure !== undefined) {
-    if (outcome.failure.log !== '') printMessage(outcome.failure.log.trimEnd());
-    printMessage(`layercost: ${withBenchmarkOptions(outcome.failure)}`);
+  const shared = given.ranks === undefined ? undefined : planSharedStep(plan, scenario);
+  if (shared !== undefined && 'refusal' in shared) {
+    printMessage(`${given.file}: error: ${shared.refusal}`);
+    return 1;
   }
+  const outcome = await runWithProgress(given, (options) =>
+    runBenchmark(plan, {
+      ...options,
+      ...(shared === undefined || given.ranks === undefined
+        ? {}
+        : { shared: { ranks: given.ranks, how: shared.how } }),
+    }),
+  );
   if (outcome.measurements === undefined) return 1;
+  if (outcome.measurements.sharedStep !== undefined) {
+    const { sharedStep, wholeStep, device, notes } = outcome.measurements;
+    printData(
+      given.format === 'json'
+        ? `${JSON.stringify({ device, sharedStep, alone: wholeStep, notes }, null, 2)}\n`
+        : sharedStepLines(outcome.measurements, sharedStep),
+    );
+    return outcome.failure === undefined ? 0 : 1;
+  }
   // Sizes of a layer spec are bound when it is opened; a result can be opened again with them.
   const dimensions = { ...given.scenario.request.dimensions, ...scenario.dimensions };
   const kept = keepResult({
@@ -95,12 +99,6 @@ export async function runBenchmarkCommand(
         ),
   );
   return outcome.failure === undefined ? 0 : 1;
-}
-
-/** Rewrites one line on a terminal; on anything else progress would be noise, so nothing is printed. */
-function progressLine(): (text: string) => void {
-  if (!process.stderr.isTTY) return () => {};
-  return (text) => process.stderr.write(`\r\u001b[2K${text.slice(0, (process.stderr.columns ?? 80) - 1)}`);
 }
 
 function table(

@@ -22,6 +22,9 @@ usage
                    [--update FILE] [--date DAY]        takes a newer table (docs/prices.md)
   layercost benchmark FILE [scenario] [--device auto|cuda|cpu] [--python PATH]
                    [--caches cold|hot] [--keep FILE.py] [--format table|json]
+                   [--ranks N]                         N processes share the step, one a GPU, by torchrun
+  layercost collectives --ranks N [--device auto|cuda|cpu]  all-reduce, all-gather, reduce-scatter and all-to-all
+                   [--python PATH] [--format table|json]     by size, over N GPUs of this machine
   layercost results [FILE [scenario]]                  kept benchmark results; FILE: which are of it as it is now
                    [--compare A,B] [--remove A] [--format table|json]
   layercost calibrate [FOLDER] [--device cuda|cpu]     fits kernel times of this machine to kept benchmark results and

@@ -38,6 +38,8 @@ async function main(): Promise<number> {
       return (await import('./clustersCommand.ts')).runClustersCommand(given);
     case 'calibrate':
       return (await import('./calibrateCommand.ts')).runCalibrateCommand(given);
+    case 'collectives':
+      return (await import('./collectivesCommand.ts')).runCollectivesCommand(given);
     case 'benchmark':
       return (await import('./benchmarkCommand.ts')).runBenchmarkCommand(given);
     case 'results':

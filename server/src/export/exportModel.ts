@@ -5,7 +5,7 @@
 
 import { z } from 'zod';
 import { type FoundPython, findPythons } from '../benchmark/findPythons.ts';
-import { defaultPython } from '../benchmark/runBenchmark.ts';
+import { defaultPython } from '../benchmark/followRunner.ts';
 import { startRunner } from '../benchmark/runnerProcess.ts';
 import { type ExportFailureKind, failureText, refusals } from './exportFailure.ts';
 

@@ -155,11 +155,15 @@ function gradientBytesPerElementOf(
   return bytesPerElementOf(own === 'auto' ? options.get('communication-dtype') : own, group);
 }
 
+/** The name up to its first number, as `layers.3` of `layers.3.mlp.weight`; empty outside of blocks. */
+export const blockOfParameter = (parameter: string): string =>
+  /^(.*?\D)??\d+(?=[./\]]|$)/.exec(parameter)?.[0] ?? '';
+
 /** In the order of forward; the root, which is used at both ends of the model, comes first. */
 function blocksOf(gradients: readonly Gradient[], group: WorkerGroup): readonly Unit[] {
   const blocks = new Map<string, Gradient[]>();
   for (const gradient of gradients) {
-    const name = /^(.*?\D)??\d+(?=[./\]]|$)/.exec(gradient.parameter)?.[0] ?? '';
+    const name = blockOfParameter(gradient.parameter);
     const block = blocks.get(name);
     if (block === undefined) blocks.set(name, [gradient]);
     else block.push(gradient);

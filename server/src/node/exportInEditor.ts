@@ -4,7 +4,7 @@ import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { URI } from 'vscode-uri';
-import { defaultPython } from '../benchmark/runBenchmark.ts';
+import { defaultPython } from '../benchmark/followRunner.ts';
 import { archivePath } from '../export/archivePath.ts';
 import { exportModel } from '../export/exportModel.ts';
 import type { ExportPython } from '../lsp/platform.ts';

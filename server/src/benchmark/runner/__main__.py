@@ -1,6 +1,7 @@
 """Layercost's benchmark runner: a plan on standard input, events on standard output, the log on standard error.
 
     python3 runner [--device auto|cuda|cpu] < plan.json
+    torchrun --standalone --nproc-per-node 8 runner [--device auto|cuda|cpu] < plan.json
 
 Needs Python 3.9 and torch 1.13 or newer, nothing else. It installs nothing and writes no file.
 """
@@ -9,13 +10,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import sys
 import time
 import traceback
 
 from layercost_runner.events import PROTOCOL, Events, claim_standard_output, log
-from layercost_runner.plan import BadPlan, Plan
+from layercost_runner.plan import BadPlan
 
 
 def main() -> int:
@@ -24,7 +26,10 @@ def main() -> int:
     device = parser.parse_args().device
 
     started = time.monotonic()
-    events = Events(claim_standard_output())
+    # Of several processes, started by torchrun, the first speaks.
+    speaks = os.environ.get("RANK", "0") == "0"
+    claimed = claim_standard_output()
+    events = Events(claimed if speaks else open(os.devnull, "w", encoding="utf-8"))
     events.send("hello", protocol=PROTOCOL, python=platform.python_version())
     events.start_beating()
     try:
@@ -34,12 +39,6 @@ def main() -> int:
 
 
 def run(device: str, events: Events, started: float) -> int:
-    try:
-        plan = Plan.from_json(json.load(sys.stdin))
-    except (BadPlan, ValueError) as error:
-        events.send("error", kind="bad-plan", message=str(error))
-        return 1
-
     events.progress("loading torch", 0, 1)
     try:
         import torch
@@ -54,18 +53,20 @@ def run(device: str, events: Events, started: float) -> int:
     log(f"torch {torch.__version__}, Python {platform.python_version()}")
 
     # These import torch, so they are loaded only once it is known to be there.
-    from layercost_runner.benchmark import benchmark
-    from layercost_runner.device import NoDevice, is_out_of_memory, open_device
+    from layercost_runner.device import NoDevice, is_out_of_memory
+    from layercost_runner.given import run_given
+    from layercost_runner.operators import Unsupported
 
     try:
-        opened = open_device(device, plan.precision, plan.conv_tf32)
-        opened.half_weights = plan.weights != "fp32" and opened.half is not None
-        events.send("device", **opened.facts())
-        benchmark(plan, opened, events)
+        run_given(device, events)
         events.send("done", seconds=time.monotonic() - started)
         return 0
+    except (BadPlan, json.JSONDecodeError) as error:
+        events.send("error", kind="bad-plan", message=str(error))
     except NoDevice as error:
         events.send("error", kind="no-gpu", message=str(error))
+    except Unsupported as error:
+        events.send("error", kind="not-shared", message=str(error))
     except Exception as error:  # noqa: BLE001 - the last line of defence: said, logged, exit status 1
         traceback.print_exc(file=sys.stderr)
         kind = "out-of-memory" if is_out_of_memory(error) else "crash"

@@ -11,6 +11,8 @@ from typing import Any, ContextManager, Optional
 
 import torch
 
+from .ranks import is_rank_of_many
+
 
 class NoDevice(Exception):
     """A GPU was asked for and there is none."""
@@ -38,7 +40,7 @@ class Device:
             "torch": str(torch.__version__),
             "cuda": (torch.version.cuda or getattr(torch.version, "hip", None)) if cuda else None,
             "threads": None if cuda else torch.get_num_threads(),
-            "memoryBytes": torch.cuda.get_device_properties(0).total_memory if cuda else _available_memory(),
+            "memoryBytes": torch.cuda.get_device_properties(torch.cuda.current_device()).total_memory if cuda else _available_memory(),
             "elementTypes": _element_types(self.kind),
             "precision": self.precision,
             "notes": self.notes,
@@ -121,8 +123,8 @@ def open_device(wanted: str, precision: str, conv_tf32: bool = False) -> Device:
     if wanted == "cuda" and not gpu:
         raise NoDevice(_why_no_gpu())
     if wanted == "cuda" or (wanted == "auto" and gpu):
-        device = Device("cuda", torch.cuda.get_device_name(0), precision)
-        if torch.cuda.device_count() > 1:
+        device = Device("cuda", torch.cuda.get_device_name(), precision)
+        if torch.cuda.device_count() > 1 and not is_rank_of_many():
             device.notes.append(
                 f"{torch.cuda.device_count()} GPUs are there; one was used, communication between them was not measured"
             )

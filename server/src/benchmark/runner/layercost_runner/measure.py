@@ -48,11 +48,12 @@ def intervals(
     most: int,
     warm_ups: int,
     between: Optional[Callable[[int, int], None]] = None,
+    agree: Callable[[int], int] = int,
 ) -> list[list[float]]:
     """
     Runs `once` until it is warm, then as often as fits into `share` seconds. `once` marks moments; returned are,
     for each interval between neighbouring marks, its samples in seconds. The device is waited for after the
-    warm-up and at the very end, never inside a run.
+    warm-up and at the very end, never inside a run. Processes that wait for each other `agree` on the number of runs.
     """
     elapsed = 0.0
     for _ in range(max(1, warm_ups)):
@@ -60,7 +61,7 @@ def intervals(
         once()
         clock.synchronize()
         elapsed = time.perf_counter() - begin
-    repeats = repeats_for(elapsed, share, fewest, most)
+    repeats = agree(repeats_for(elapsed, share, fewest, most))
     runs = []
     for index in range(repeats):
         if between is not None:

@@ -7,12 +7,14 @@ layer that the model does not have is timed.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Optional, Sequence
+import contextlib
+from dataclasses import dataclass
+from typing import Any, Callable, ContextManager, Optional, Sequence
 
 import torch
 from torch import Tensor
 
-from .device import Device, is_out_of_memory
+from .device import Clock, Device, is_out_of_memory
 from .events import Events, log
 from .measure import fixed_gradients, gradients_of, intervals, summarise, warm_ups
 from .network import Network, OperatorFailure
@@ -57,7 +59,29 @@ def _too_large(plan: Plan) -> str:
 
 
 def _step(network: Network, device: Device, events: Events) -> tuple[dict[str, Any], Again]:
-    plan, clock = network.plan, device.clock()
+    plan = network.plan
+    targets = first_forward(network, device, events)
+    with gradients_of(plan), device.autocast():
+        forward_pass = written_step(network, device, events)
+    update = Update(plan, device, network.parameters() if plan.training else [])
+    step = Step(plan, device, forward_pass, update, targets)
+
+    def between(index: int, repeats: int) -> None:
+        events.progress(f"step {index + 1} of {repeats}", 0.15 + (STEP_SHARE - 0.15) * index / repeats, 1)
+
+    events.progress("warming up", 0.12, 1)
+    device.reset_peak()
+    times = step.times(STEP_SHARE * plan.budget_seconds, warm_ups=warm_ups(device), between=between)
+
+    def again() -> dict[str, Any]:
+        return summarise(step.times(0, most=3).whole)
+
+    return {**times.summaries(plan), "peakMemoryBytes": device.peak_memory()}, again
+
+
+def first_forward(network: Network, device: Device, events: Events) -> list[Tensor]:
+    """Runs the network for the first time, says what differs from the plan, and draws the gradients of its outputs."""
+    plan = network.plan
     notes = 0
 
     def look(operator: Operator, outputs: Sequence[Optional[Tensor]]) -> None:
@@ -74,57 +98,59 @@ def _step(network: Network, device: Device, events: Events) -> tuple[dict[str, A
         events.note(f"{operator.name} ran operator by operator: one call of {operator.type} gives other numbers")
     if notes > MOST_NOTES:
         events.note(f"{notes - MOST_NOTES} more operators gave other shapes than predicted")
-    targets = fixed_gradients(outputs)
-    # The first outputs hold the first pass's activations.
-    del outputs
-    with gradients_of(plan), device.autocast():
-        forward_pass = written_step(network, device, events)
-    update = Update(plan, device, network.parameters() if plan.training else [])
+    # The outputs hold the first pass's activations: they are gone when this returns.
+    return fixed_gradients(outputs)
 
-    passes = plan.accumulate if plan.training else 1
 
-    def once() -> list[Any]:
+@dataclass
+class Step:
+    """Forward and backward of each pass, then the update."""
+
+    plan: Plan
+    device: Device
+    forward_pass: Callable[[], list[Tensor]]
+    update: Update
+    targets: list[Tensor]
+    #: What a pass runs in, by whether it is the last before the update.
+    within: Callable[[bool], ContextManager[Any]] = lambda last: contextlib.nullcontext()
+    #: Processes that wait for each other agree on the number of runs.
+    agree: Callable[[int], int] = int
+
+    def times(
+        self,
+        share: float,
+        most: int = 20,
+        warm_ups: int = 1,
+        between: Optional[Callable[[int, int], None]] = None,
+    ) -> Times:
+        clock = self.device.clock()
+        spans = intervals(
+            clock, lambda: self._once(clock), share, 3, most, warm_ups=warm_ups, between=between, agree=self.agree
+        )
+        self.update.clear_gradients()
+        return Times(spans)
+
+    def _once(self, clock: Clock) -> list[Any]:
+        plan = self.plan
+        passes = plan.accumulate if plan.training else 1
         marks = [clock.mark()]
-        update.clear_gradients()
-        for _ in range(passes):
-            with gradients_of(plan), device.autocast():
-                found = forward_pass()
-            marks.append(clock.mark())
-            if plan.training:
-                update.backward([output for output in found if output.requires_grad], targets)
+        self.update.clear_gradients()
+        for index in range(passes):
+            with self.within(index == passes - 1):
+                with gradients_of(plan), self.device.autocast():
+                    found = self.forward_pass()
+                marks.append(clock.mark())
+                if plan.training:
+                    self.update.backward([output for output in found if output.requires_grad], self.targets)
             # Outputs of a pass are gone before the next, as in a loop over batches.
             del found
             marks.append(clock.mark())
-        update.step()
+        self.update.step()
         marks.append(clock.mark())
         return marks
 
-    def between(index: int, repeats: int) -> None:
-        events.progress(f"step {index + 1} of {repeats}", 0.15 + (STEP_SHARE - 0.15) * index / repeats, 1)
 
-    events.progress("warming up", 0.12, 1)
-    device.reset_peak()
-    share = STEP_SHARE * plan.budget_seconds
-    times = _Times(intervals(clock, once, share, fewest=3, most=20, warm_ups=warm_ups(device), between=between))
-    update.clear_gradients()
-
-    def again() -> dict[str, Any]:
-        taken = _Times(intervals(clock, once, 0, fewest=3, most=3, warm_ups=1)).whole
-        update.clear_gradients()
-        return summarise(taken)
-
-    trained = plan.training
-    found = {
-        "whole": summarise(times.whole),
-        "forward": summarise(times.forward),
-        "backward": summarise(times.backward) if trained else None,
-        "update": summarise(times.update) if trained and plan.optimizer != "none" else None,
-        "peakMemoryBytes": device.peak_memory(),
-    }
-    return found, again
-
-
-class _Times:
+class Times:
     """Of runs of the step, in seconds: between its marks are forward and backward of each pass, then the update."""
 
     def __init__(self, spans: Sequence[Sequence[float]]) -> None:
@@ -132,6 +158,15 @@ class _Times:
         self.forward = [sum(each) for each in zip(*passes[0::2])]
         self.backward = [sum(each) for each in zip(*passes[1::2])]
         self.whole = [sum(each) for each in zip(self.forward, self.backward, self.update)]
+
+    def summaries(self, plan: Plan) -> dict[str, Any]:
+        trained = plan.training
+        return {
+            "whole": summarise(self.whole),
+            "forward": summarise(self.forward),
+            "backward": summarise(self.backward) if trained else None,
+            "update": summarise(self.update) if trained and plan.optimizer != "none" else None,
+        }
 
 
 def written_step(network: Network, device: Device, events: Events) -> Callable[[], list[Tensor]]:
@@ -141,7 +176,7 @@ def written_step(network: Network, device: Device, events: Events) -> Callable[[
     """
     plan = network.plan
     layer_of = {index: layer for layer in plan.layers for index in layer.operators}
-    region_of = _regions(plan, events)
+    region_of = regions_of(plan, events)
     tensors = network.tensors()
     current: Optional[Layer] = None
 
@@ -165,11 +200,11 @@ def written_step(network: Network, device: Device, events: Events) -> Callable[[
         return network.forward
     events.send("program", source=write_standalone(program, plan, device.precision, tensors))
     given = [tensors[name] for name in program.inputs]
-    run_all = _compiled(program.run, plan, events)
+    run_all = compiled(program.run, plan, events)
     return lambda: run_all(*given)
 
 
-def _regions(plan: Plan, events: Events) -> dict[int, Region]:
+def regions_of(plan: Plan, events: Events) -> dict[int, Region]:
     """What is recomputed, by operator. Operators between those of a block divide it."""
     regions = {
         index: Region(number, group.keeping, plan.reentrant)
@@ -184,7 +219,7 @@ def _regions(plan: Plan, events: Events) -> dict[int, Region]:
     return regions
 
 
-def _compiled(run: Callable[..., list[Tensor]], plan: Plan, events: Events) -> Callable[..., list[Tensor]]:
+def compiled(run: Callable[..., list[Tensor]], plan: Plan, events: Events) -> Callable[..., list[Tensor]]:
     if plan.compile is None:
         return run
     if not hasattr(torch, "compile"):

@@ -1,0 +1,82 @@
+/** Measures collectives of torch.distributed over the GPUs of this machine, by size, with nothing beside them. */
+
+import { type Seconds, seconds } from '../model/units.ts';
+import type { DeviceEvent } from './benchmarkEvents.ts';
+import { type CollectiveEvent, type CollectiveOperation, collectiveOperations } from './benchmarkEvents.ts';
+import type { BenchmarkDevice } from './benchmarkMeasurements.ts';
+import { deviceOf } from './deviceOf.ts';
+import { type Collected, followRunner, type ResultEvent, type RunnerOptions } from './followRunner.ts';
+
+export interface CollectivesOptions extends RunnerOptions {
+  readonly ranks: number;
+  /** Seconds to aim at for all of them. */
+  readonly budgetSeconds: number;
+}
+
+export interface MeasuredCollectives {
+  readonly device: BenchmarkDevice;
+  readonly rows: readonly MeasuredCollective[];
+  readonly notes: readonly string[];
+}
+
+export interface MeasuredCollective {
+  readonly operation: CollectiveOperation;
+  /** Of the whole tensor. */
+  readonly bytes: number;
+  readonly ranks: number;
+  readonly median: Seconds;
+  readonly low: Seconds;
+  readonly high: Seconds;
+}
+
+/** 1 KiB to 256 MiB, in steps of four. */
+export const collectiveSizes: readonly number[] = Array.from({ length: 10 }, (_, step) => 1_024 * 4 ** step);
+
+export const runCollectives = ({ ranks, budgetSeconds, ...options }: CollectivesOptions) =>
+  followRunner(
+    { collectives: { operations: collectiveOperations, bytes: collectiveSizes, budgetSeconds } },
+    new CollectedRows(),
+    { ...options, ranks, batch: 1, totalSeconds: Math.max(600, 10 * budgetSeconds) },
+  );
+
+class CollectedRows implements Collected<MeasuredCollectives> {
+  device: DeviceEvent | undefined;
+  done = false;
+  readonly #rows: MeasuredCollective[] = [];
+  readonly #notes: string[] = [];
+
+  add(event: ResultEvent): void {
+    if (event.event === 'device') {
+      this.device = event;
+      this.#notes.push(...event.notes);
+    } else if (event.event === 'collective') this.#rows.push(rowOf(event));
+    else if (event.event === 'note') this.#notes.push(event.message);
+    else if (event.event === 'done') this.done = true;
+  }
+
+  get firstReason(): string {
+    return this.#notes[0] ?? '';
+  }
+
+  get measurements(): MeasuredCollectives | undefined {
+    return this.device === undefined || this.#rows.length === 0
+      ? undefined
+      : { device: deviceOf(this.device), rows: this.#rows, notes: this.#notes };
+  }
+}
+
+const rowOf = ({ operation, bytes, ranks, time }: CollectiveEvent): MeasuredCollective => ({
+  operation,
+  bytes,
+  ranks,
+  median: seconds(time.median),
+  low: seconds(time.low),
+  high: seconds(time.high),
+});
+
+/**
+ * Bytes per second that the slowest link carries, as nccl-tests counts (doc/PERFORMANCE.md): 2(n − 1)/n of an all-reduce's
+ * size, (n − 1)/n of the others'.
+ */
+export const busBandwidth = ({ operation, bytes, ranks, median }: MeasuredCollective): number =>
+  (bytes * (operation === 'all-reduce' ? 2 : 1) * (ranks - 1)) / ranks / median;

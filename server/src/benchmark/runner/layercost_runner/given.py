@@ -1,0 +1,48 @@
+"""What was given on standard input, run: a plan on one device or shared by several, or collectives."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from .benchmark import benchmark
+from .collectives import measure_collectives
+from .device import open_device
+from .events import Events
+from .plan import BadPlan, Plan
+from .ranks import Ranks, end_with_parent, is_rank_of_many, join_ranks, leave_ranks, own_gpu, shared_input
+from .shared_step import measure_shared_step
+
+
+def run_given(wanted: str, events: Events) -> None:
+    """`wanted`: auto, cuda or cpu. Raises `BadPlan` and `json.JSONDecodeError` for what is no plan."""
+    if not is_rank_of_many():
+        plan = Plan.from_json(json.load(sys.stdin))
+        device = open_device(wanted, plan.precision, plan.conv_tf32)
+        device.half_weights = plan.weights != "fp32" and device.half is not None
+        events.send("device", **device.facts())
+        benchmark(plan, device, events)
+        return
+    end_with_parent()
+    own_gpu(wanted)
+    ranks = join_ranks(wanted)
+    try:
+        _run_shared(wanted, ranks, events)
+    finally:
+        leave_ranks()
+
+
+def _run_shared(wanted: str, ranks: Ranks, events: Events) -> None:
+    given = shared_input(ranks)
+    if "collectives" in given:
+        device = open_device(wanted, "fp32")
+        events.send("device", **device.facts())
+        measure_collectives(given["collectives"], device, ranks, events)
+        return
+    plan, shared = Plan.from_json(given), given.get("shared")
+    if shared is None:
+        raise BadPlan("it does not say how several processes share the step")
+    device = open_device(wanted, plan.precision, plan.conv_tf32)
+    device.half_weights = plan.weights != "fp32" and device.half is not None
+    events.send("device", **device.facts())
+    measure_shared_step(shared, plan, device, ranks, events)

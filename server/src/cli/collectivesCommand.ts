@@ -1,0 +1,51 @@
+/** `layercost collectives`: times the collectives of torch.distributed over the GPUs of this machine, by size. */
+
+import { busBandwidth, type MeasuredCollectives, runCollectives } from '../benchmark/runCollectives.ts';
+import { layoutColumns } from '../estimate/report/columns.ts';
+import { formatBytes, formatTime, significant } from '../model/format.ts';
+import { bytes } from '../model/units.ts';
+import type { Arguments } from './arguments.ts';
+import { runWithProgress } from './runWithProgress.ts';
+import { printData } from './streams.ts';
+
+const budgetSeconds = 60;
+
+export async function runCollectivesCommand(
+  given: Extract<Arguments, { command: 'collectives' }>,
+): Promise<number> {
+  const { measurements, failure } = await runWithProgress(given, (options) =>
+    runCollectives({ ...options, ranks: given.ranks, budgetSeconds }),
+  );
+  if (measurements === undefined) return 1;
+  printData(given.format === 'json' ? json(measurements) : table(measurements, given.ranks));
+  return failure === undefined ? 0 : 1;
+}
+
+function table({ device, rows, notes }: MeasuredCollectives, ranks: number): string {
+  const lines = layoutColumns(
+    [
+      { title: 'collective', align: 'left' },
+      { title: 'size', align: 'right' },
+      { title: 'time', align: 'right' },
+      { title: 'quartiles', align: 'right' },
+      { title: 'bus bandwidth', align: 'right' },
+    ],
+    rows.map((row) => [
+      row.operation,
+      formatBytes(bytes(row.bytes)),
+      formatTime(row.median),
+      `${formatTime(row.low)} to ${formatTime(row.high)}`,
+      `${significant(busBandwidth(row) / 1e9)} GB/s`,
+    ]),
+  );
+  return [
+    `measured on ${ranks} × ${device.name}, torch ${device.torch}`,
+    '',
+    ...lines,
+    ...notes.map((note) => `note: ${note}`),
+    '',
+  ].join('\n');
+}
+
+const json = ({ device, rows, notes }: MeasuredCollectives): string =>
+  `${JSON.stringify({ device, collectives: rows.map((row) => ({ ...row, busBandwidth: busBandwidth(row) })), notes }, null, 2)}\n`;

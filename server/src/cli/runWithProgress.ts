@@ -1,0 +1,37 @@
+/** Runs the Python runner from a terminal: one line of progress, Ctrl+C ends it, what failed is said with its log. */
+
+import { fileURLToPath } from 'node:url';
+import type { RunnerOptions, RunnerOutcome } from '../benchmark/followRunner.ts';
+import { withBenchmarkOptions } from './optionAdvice.ts';
+import { printMessage } from './streams.ts';
+
+export async function runWithProgress<Measurements>(
+  { device, python }: { readonly device: 'auto' | 'cuda' | 'cpu'; readonly python: string | undefined },
+  run: (options: RunnerOptions) => Promise<RunnerOutcome<Measurements>>,
+): Promise<RunnerOutcome<Measurements>> {
+  const abort = new AbortController();
+  const interrupt = (): void => abort.abort();
+  process.once('SIGINT', interrupt);
+  const showProgress = progressLine();
+  const outcome = await run({
+    runner: fileURLToPath(new URL('./runner', import.meta.url)),
+    device,
+    signal: abort.signal,
+    onProgress: ({ message, fraction }) =>
+      showProgress(`${(fraction * 100).toFixed(0).padStart(3)} %  ${message}`),
+    ...(python === undefined ? {} : { python }),
+  });
+  showProgress('');
+  process.removeListener('SIGINT', interrupt);
+  if (outcome.failure !== undefined) {
+    if (outcome.failure.log !== '') printMessage(outcome.failure.log.trimEnd());
+    printMessage(`layercost: ${withBenchmarkOptions(outcome.failure)}`);
+  }
+  return outcome;
+}
+
+/** Rewrites one line on a terminal; on anything else progress would be noise, so nothing is printed. */
+function progressLine(): (text: string) => void {
+  if (!process.stderr.isTTY) return () => {};
+  return (text) => process.stderr.write(`\r\u001b[2K${text.slice(0, (process.stderr.columns ?? 80) - 1)}`);
+}
