@@ -46,12 +46,7 @@ const comparisons: ReadonlySet<string> = new Set(['Greater', 'GreaterOrEqual', '
 function comparesPositions(graph: Graph, { type, inputs }: Operator): boolean {
   if (!comparisons.has(type)) return false;
   const [left, right] = inputs.map((name) => longAxes(graph, name));
-  return (
-    left?.length === 1 &&
-    right?.length === 1 &&
-    left[0] !== right[0] &&
-    Math.max(left[0] ?? 0, right[0] ?? 0) < 0
-  );
+  return left?.length === 1 && right?.length === 1 && left[0] !== right[0];
 }
 
 /** Axes of more than one element, from the last. */
@@ -67,8 +62,8 @@ function windowOf(graph: Graph, operator: Operator): number | undefined {
     const moved = producerOf(graph, name);
     if (moved?.type !== 'Sub' && moved?.type !== 'Add') continue;
     for (const input of moved.inputs) {
-      const distance = Math.abs(scalarOf(graph, input) ?? 0);
-      if (distance > 1) return distance;
+      const distance = scalarOf(graph, input);
+      if (distance !== undefined && Math.abs(distance) > 1) return Math.abs(distance);
     }
   }
   return undefined;

@@ -31,8 +31,8 @@ export function decodeCost(
       .reduce((total, cache) => total + bytesOfToken(cache, bindings, scenario.precision), 0);
   const room = memory.capacity - runtimeReserve;
   const batch = memory.largestBatch(room);
-  const held = memory.peak - (memory.cache ?? 0);
   const cacheAt = (context: number): number => cacheBytes(training, { ...scenario, past: context });
+  const held = memory.peak - cacheAt(past);
   const time = prefill?.cost.totals.time;
   return {
     past,
@@ -42,7 +42,7 @@ export function decodeCost(
       range: time?.range ?? null,
     },
     bytesPerToken: bytes(ofOne(false) / training.batch),
-    cache: bytes(memory.cache ?? 0),
+    cache: bytes(cacheAt(past)),
     fixed: bytes(ofOne(true)),
     largestBatch: Number.isFinite(batch) ? batch : null,
     longestContext: longestContext((context) => held + cacheAt(context) <= room),
