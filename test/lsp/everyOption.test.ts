@@ -215,6 +215,8 @@ const rows: readonly Row[] = [
   shared('tp=2', 'tensor', 2),
   shared('tp=2,sp=on', 'sequence', true),
   shared('tp=2,gathered=again', 'gathered', 'again'),
+  shared('tp=2,cp=1', 'context', 1),
+  shared('tp=2,cp-comm=ring', 'contextExchange', 'ring'),
   shared('tp=2,pp=1', 'pipeline', 1),
   shared('tp=2,vp=1', 'chunks', 1),
   shared('tp=2,schedule=gpipe', 'schedule', 'gpipe'),

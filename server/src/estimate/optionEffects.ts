@@ -107,6 +107,8 @@ const parallelNames: Readonly<Record<string, string>> = {
   pipeline: 'pp',
   chunks: 'vp',
   sequence: 'sp',
+  context: 'cp',
+  contextExchange: 'cp-comm',
   microBatch: 'micro-batch',
 };
 

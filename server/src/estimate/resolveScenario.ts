@@ -23,7 +23,7 @@ import type {
   WorkersScenario,
 } from '../model/scenario.ts';
 import type { ScenarioKey } from '../model/scenarioKey.ts';
-import { resolveParallel, unevenRounds } from './parallel/resolveParallel.ts';
+import { resolveParallel, sequenceProblem, unevenRounds } from './parallel/resolveParallel.ts';
 import { resolveRun } from './resolveRun.ts';
 
 const defaultClusterName = 'dgx-h100';
@@ -109,6 +109,9 @@ export function resolveScenario(
   const checkpoint = resolveCheckpoint(first(requests, 'checkpoint'), mode, analysis, report);
   const loss = mode === 'training' ? first(requests, 'loss') : undefined;
   const freeze = mode === 'training' ? (first(requests, 'freeze') ?? []) : [];
+  const dimensions = bindDimensions(given, batch, analysis, report);
+  const problem = shared.parallel && sequenceProblem(analysis, shared.parallel, dimensions);
+  if (problem !== undefined) issues.push(problem);
   return {
     scenario: {
       cluster: cluster.name,
@@ -117,7 +120,7 @@ export function resolveScenario(
       batchPerGpu: batch,
       // A file that fixes its batch is costed for that.
       ...(globalBatch === undefined || batch !== Math.ceil(globalBatch / passes) ? {} : { globalBatch }),
-      dimensions: bindDimensions(given, batch, analysis, report),
+      dimensions,
       precision,
       optimizer: first(requests, 'optimizer') ?? 'adamw',
       framework,

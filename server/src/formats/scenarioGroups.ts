@@ -6,6 +6,7 @@
 import { didYouMean } from '../model/nearestName.ts';
 import { priceKinds } from '../model/price.ts';
 import {
+  contextExchanges,
   gatheredTensors,
   type InputScenario,
   type ParallelRequest,
@@ -42,6 +43,9 @@ export const groupNames = {
     sp: 'sequence parallelism between the layers that tensor parallelism splits: on or off; default off',
     gathered:
       'with sp, what is gathered for a product: keep it for backward, or gather it again: keep or again; default keep',
+    cp: 'context parallelism: GPUs that share each sequence, which all layers are split along',
+    'cp-comm':
+      'how attention meets the positions of other GPUs: ring, all-gather or all-to-all; default all-gather, with deepspeed-zero all-to-all',
     pp: 'pipeline parallelism: groups of GPUs that the layers are divided among',
     vp: 'with pp, stages (chunks) of the model in each of them; default 1, with an interleaved schedule 2',
     'micro-batch': 'samples of one pass; passes follow from the global batch',
@@ -119,10 +123,11 @@ export function readParallelGroup(text: string): GroupResult<ParallelRequest> {
   const { numbers, words, problems } = readPairs('parallel', written, {
     sp: { words: ['on', 'off'] },
     gathered: { words: gatheredTensors },
+    'cp-comm': { words: contextExchanges },
     schedule: { words: pipelineSchedules },
     stages: { words: stageCuts },
   });
-  const broken = ['tp', 'pp', 'vp', 'micro-batch'].flatMap((name) => {
+  const broken = ['tp', 'cp', 'pp', 'vp', 'micro-batch'].flatMap((name) => {
     const number = numbers.get(name);
     return number === undefined || Number.isInteger(number)
       ? []
@@ -130,6 +135,8 @@ export function readParallelGroup(text: string): GroupResult<ParallelRequest> {
   });
   const [tensor, pipeline, chunks] = [numbers.get('tp'), numbers.get('pp'), numbers.get('vp')];
   const microBatch = numbers.get('micro-batch');
+  const context = numbers.get('cp');
+  const contextExchange = contextExchanges.find((name) => name === words.get('cp-comm'));
   const gathered = gatheredTensors.find((name) => name === words.get('gathered'));
   const schedule = pipelineSchedules.find((name) => name === words.get('schedule'));
   const stages = stageCuts.find((name) => name === words.get('stages'));
@@ -137,6 +144,8 @@ export function readParallelGroup(text: string): GroupResult<ParallelRequest> {
     value: {
       ...(tensor === undefined ? {} : { tensor }),
       ...(words.has('sp') ? { sequence: words.get('sp') === 'on' } : {}),
+      ...(context === undefined ? {} : { context }),
+      ...(contextExchange === undefined ? {} : { contextExchange }),
       ...(pipeline === undefined ? {} : { pipeline }),
       ...(chunks === undefined ? {} : { chunks }),
       ...(microBatch === undefined ? {} : { microBatch }),

@@ -636,10 +636,16 @@ export const issueCodes = {
       'The GPUs of a group exchange activations in every layer, and nothing computes meanwhile. Keep a group inside a node, or make it smaller.',
     causes: ['parallel', 'cluster'],
   },
-  'findings/unsplit-layers': {
-    title: 'Tensor parallelism leaves layers whole',
+  'findings/context-communication': {
+    title: 'Context parallelism waits for other positions',
     explanation:
-      'Heads, classes or channels do not divide by the degree, so each GPU of a group computes the layer whole. Choose a degree that divides them, or pad them.',
+      'Attention needs keys and values of all positions, and computes too little to hide their way. Use fewer GPUs for a sequence, longer sequences, or another exchange.',
+    causes: ['parallel', 'cluster'],
+  },
+  'findings/unsplit-layers': {
+    title: 'GPUs of a group compute layers whole',
+    explanation:
+      'Heads, classes, channels or positions do not divide by the degree, so each GPU of a group computes the layer whole. Choose a degree that divides them, or pad them.',
     causes: ['parallel'],
   },
   'findings/trained-adapters': {

@@ -106,9 +106,19 @@ export interface ParallelScenario {
   readonly chunks: number;
   /** What is gathered along the sequence before a product: kept for backward, or gathered again there. */
   readonly gathered: GatheredTensors;
+  /** GPUs that share each sequence: every layer is split along it, attention exchanges keys and values. */
+  readonly context: number;
+  readonly contextExchange: ContextExchange;
   readonly schedule: PipelineScheduleName;
   readonly stages: StageCut;
 }
+
+/** GPUs that share a copy of the model. */
+export const gpusPerCopy = ({
+  tensor,
+  context,
+  pipeline,
+}: Pick<ParallelScenario, 'tensor' | 'context' | 'pipeline'>): number => tensor * context * pipeline;
 
 /**
  * In which order a stage computes its micro-batches: all forwards first, or a forward and a backward in turn; the last two with
@@ -120,6 +130,13 @@ export type PipelineScheduleName = (typeof pipelineSchedules)[number];
 /** PyTorch keeps what a product reads; Megatron-LM keeps a GPU's own part and gathers again, for a collective more. */
 export const gatheredTensors = ['keep', 'again'] as const;
 export type GatheredTensors = (typeof gatheredTensors)[number];
+
+/**
+ * How attention meets the positions of other GPUs: keys and values go round in a ring (Megatron-LM's `p2p`), are gathered
+ * (`all_gather`), or heads are exchanged for positions (`a2a`, DeepSpeed-Ulysses).
+ */
+export const contextExchanges = ['ring', 'all-gather', 'all-to-all'] as const;
+export type ContextExchange = (typeof contextExchanges)[number];
 
 /** Stages of like time, of as many blocks each, or of a block less in the first and the last. */
 export const stageCuts = ['balanced', 'uniform', 'torchtitan'] as const;

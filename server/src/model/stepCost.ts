@@ -65,6 +65,8 @@ export interface ParallelCost {
   readonly bubble: Seconds;
   /** Of collectives of tensor parallelism: nothing computes meanwhile. */
   readonly tensorCommunication: Seconds;
+  /** Of collectives of context parallelism, without what attention hides. */
+  readonly contextCommunication: Seconds;
   readonly stages: readonly StageCost[];
   readonly collectives: readonly LayerCollective[];
   /** Products with weights that each GPU of a group computes whole. */
@@ -97,8 +99,10 @@ export interface LayerCollective {
   readonly collective: string;
   readonly count: number;
   readonly bytes: Bytes;
-  /** Of all of them. */
+  /** Of all of them, without what computing hides. */
   readonly time: Seconds;
+  /** Of all of them. */
+  readonly whole: Seconds;
   readonly description: string;
 }
 

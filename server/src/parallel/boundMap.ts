@@ -21,6 +21,8 @@ export interface BoundFactor {
   readonly coupled?: string;
   /** The classes of a loss: workers exchange three numbers of each row (`vocabularyLoss`). */
   readonly classes?: true;
+  /** Positions of a sequence: divided by workers that know which ones they have, and add up a mean over all. */
+  readonly positions?: true;
 }
 
 export interface BoundPlace {
@@ -117,7 +119,9 @@ function bindPlaces(places: readonly Place[], bindings: Bindings): readonly Boun
 /**
  * What workers that exchange something can divide beside what a dimension map says. Rows of a table: each looks up those it
  * has, and gives zeros for the others. Classes of a cross entropy: each has the scores of some. Source: Shoeybi et al.,
- * arXiv:1909.08053, section 3; NVIDIA/Megatron-LM, megatron/core/tensor_parallel/layers.py and cross_entropy.py.
+ * arXiv:1909.08053, section 3; NVIDIA/Megatron-LM, megatron/core/tensor_parallel/layers.py and cross_entropy.py. Positions of
+ * attention with a causal mask, of a rotation and of a loss: each knows which it has. Source: PyTorch 2.13,
+ * torch/distributed/tensor/experimental/_context_parallel/_attention.py.
  */
 function besides(operator: Operator, { tensors }: TrainingGraph): readonly BoundFactor[] {
   const [first = ''] = operator.inputs;
@@ -132,9 +136,46 @@ function besides(operator: Operator, { tensors }: TrainingGraph): readonly Bound
     // The logarithms of the scores, where they are asked for, are divided with them.
     const outputs = operator.outputs.length > 1 ? [{ tensor: 1, axis, outer: 1 }] : [];
     const inputs = [{ tensor: 0, axis, outer: 1 }];
-    return [{ size: dimensions[axis] ?? 1, inputs, outputs, classes: true }];
+    return [
+      { size: dimensions[axis] ?? 1, inputs, outputs, classes: true },
+      ...rowsOfLoss(operator, dimensions, axis),
+    ];
   }
+  if (operator.type === 'Attention' || operator.type === 'RotaryEmbedding')
+    return positionsOf(operator, tensors, dimensions);
   return [];
+}
+
+/** Rows of scores, each with a label. */
+function rowsOfLoss(operator: Operator, scores: readonly number[], classes: number): readonly BoundFactor[] {
+  return scores.flatMap((size, axis): readonly BoundFactor[] => {
+    if (axis === classes) return [];
+    const label = axis < classes ? axis : axis - 1;
+    const inputs = [
+      { tensor: 0, axis, outer: 1 },
+      { tensor: 1, axis: label, outer: 1 },
+    ];
+    const outputs = operator.outputs.length > 1 ? [{ tensor: 1, axis, outer: 1 }] : [];
+    return [{ size, inputs, outputs, partial: { outputs: [0], by: 'mean' }, positions: true }];
+  });
+}
+
+/** [batch, positions, features] or [batch, heads, positions, features]; a mask has rows for them, tables of angles too. */
+function positionsOf(
+  operator: Operator,
+  tensors: TrainingGraph['tensors'],
+  queries: readonly number[],
+): readonly BoundFactor[] {
+  const size = queries.at(-2) ?? 1;
+  const beside = operator.type === 'Attention' ? [3] : [1, 2];
+  const inputs = [
+    { tensor: 0, axis: queries.length - 2, outer: 1 },
+    ...beside.flatMap((tensor) => {
+      const dimensions = tensors.get(operator.inputs[tensor] ?? '')?.dimensions;
+      return dimensions?.at(-2) === size ? [{ tensor, axis: dimensions.length - 2, outer: 1 }] : [];
+    }),
+  ];
+  return [{ size, inputs, outputs: [{ tensor: 0, axis: queries.length - 2, outer: 1 }], positions: true }];
 }
 
 /** The axis of scores that labels do not have: that behind the samples, or the last where it was added behind tokens. */

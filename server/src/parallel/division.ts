@@ -1,5 +1,5 @@
 /**
- * How the work of a graph is divided over the workers of one mesh axis.
+ * How the work of a graph is divided over the workers of each axis of a mesh.
  *
  * A tensor is whole on each worker, or each has a block of one of its dimensions; an operator is computed whole by each, or
  * each takes a block of one factor of its dimension map (`operators/dimensionMap.ts`). A contracted factor gives partial sums.
@@ -17,6 +17,16 @@ export interface Split {
 export interface DividedFactor {
   readonly factor: BoundFactor;
   readonly within: number;
+}
+
+/** An axis of the mesh of GPUs that share a copy of a model. */
+export type MeshAxis = 'tensor' | 'context';
+
+/** What is divided over the workers of one axis. */
+export interface AxisDivision {
+  readonly axis: MeshAxis;
+  readonly ways: number;
+  readonly division: Division;
 }
 
 export interface Division {

@@ -41,6 +41,7 @@ export function followSplit(
         ? undefined
         : 'it is divided along another dimension already';
     if (factor.coupled !== undefined) return factor.coupled;
+    if (factor.positions === true) return 'it computes over all positions';
     if (factor.outputs.length === 0 && factor.classes !== true && !isProduct(operator, factor))
       return 'it combines what is split';
     operators.set(operator.index, { factor, within });

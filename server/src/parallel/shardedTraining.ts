@@ -1,21 +1,26 @@
-/** A training graph that is divided over the workers of tensor parallelism. */
+/** A training graph that is divided over the workers of a copy. */
 
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
+import type { AttentionCore } from './contextParallel.ts';
 import type { Division } from './division.ts';
-import type { TensorCollective } from './tensorCollectives.ts';
+import type { MeshCollective } from './tensorCollectives.ts';
 import type { WholeProduct } from './tensorParallel.ts';
 
 export interface ShardedTraining {
   /** Of one worker. */
   readonly training: TrainingGraph;
-  readonly collectives: readonly TensorCollective[];
+  readonly collectives: readonly MeshCollective[];
   /** Weights that each worker holds whole and has a part of the gradient of. */
   readonly partialGradients: ReadonlySet<string>;
   /** Products with weights that each worker computes whole. */
   readonly whole: readonly WholeProduct[];
+  /** Operators that each worker of context parallelism computes over the whole sequence, with the reason. */
+  readonly wholeSequence: readonly WholeProduct[];
+  /** Attention over positions of several workers. */
+  readonly cores: readonly AttentionCore[];
 }
 
-/** With the division that it follows from. */
+/** With the division over the workers of tensor parallelism. */
 export interface DividedTraining extends ShardedTraining {
   readonly division: Division;
 }

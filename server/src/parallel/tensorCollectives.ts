@@ -8,41 +8,49 @@
  * NVIDIA/Megatron-LM, megatron/core/tensor_parallel/cross_entropy.py, for the loss.
  */
 
-import { entryAt } from '../model/at.ts';
 import type { Operator } from '../model/graph.ts';
 import { inputOf } from '../operators/operatorFacts.ts';
 import type { DividedGraph } from './boundMap.ts';
-import type { Division } from './division.ts';
+import type { Division, MeshAxis } from './division.ts';
 
-export interface TensorCollective {
+export interface MeshCollective {
+  /** Whose workers exchange. */
+  readonly axis: MeshAxis;
   /** Index of the operator that needs it. */
   readonly operator: number;
   readonly pass: 'forward' | 'backward';
-  readonly collective: 'all-reduce' | 'all-gather' | 'reduce-scatter';
-  /** Of the whole tensor. */
+  /** `send`: to the next worker of a ring. */
+  readonly collective: 'all-reduce' | 'all-gather' | 'reduce-scatter' | 'all-to-all' | 'send';
+  /** Of the whole tensor, as the workers together have it; of a send, of the part that goes on. */
   readonly elements: number;
+  /** One after another; left out, one. */
+  readonly times?: number;
   /** Where the number type does not follow that of the operator. */
   readonly bytesPerElement?: number;
 }
 
 export interface TensorTraffic {
-  readonly collectives: readonly TensorCollective[];
+  readonly collectives: readonly MeshCollective[];
   /** Weights that are whole on each worker, of whose gradients each has a part: added up once in a step. */
   readonly partialGradients: ReadonlySet<string>;
   /** Split values that operators read whole, with the first of these: it gathers for all. */
   readonly gathered: ReadonlyMap<string, number>;
 }
 
+/** `elementsOf`: of a value as the workers of a group together have it. */
 export function tensorTraffic(
   { training }: DividedGraph,
   { values, operators }: Division,
   keepsGathered: boolean,
+  elementsOf: (name: string) => number,
 ): TensorTraffic {
   const { graph } = training.analysis;
   const { requiresGradient, tensors } = training;
-  const collectives: TensorCollective[] = [];
+  const collectives: MeshCollective[] = [];
+  const add = (collective: Omit<MeshCollective, 'axis'>): void => {
+    collectives.push({ axis: 'tensor', ...collective });
+  };
   const partialGradients = new Set<string>();
-  const elementsOf = (name: string): number => entryAt(tensors, name).elements;
   /** Whole values of which divided operators have given a part of the gradient. */
   const reduced = new Set<string>();
   const gathered = new Map<string, number>();
@@ -59,10 +67,10 @@ export function tensorTraffic(
       const elements = elementsOf(name);
       if (isSplit && !gathered.has(name)) {
         gathered.set(name, index);
-        collectives.push({ operator: index, pass: 'forward', collective: 'all-gather', elements });
+        add({ operator: index, pass: 'forward', collective: 'all-gather', elements });
         // The gradient of the weight needs what the product read.
         if (!keepsGathered && divided !== undefined && requiresGradient.has(name))
-          collectives.push({ operator: index, pass: 'backward', collective: 'all-gather', elements });
+          add({ operator: index, pass: 'backward', collective: 'all-gather', elements });
       }
       if (divided === undefined || !requiresGradient.has(name) || reduced.has(name)) continue;
       reduced.add(name);
@@ -76,14 +84,14 @@ export function tensorTraffic(
         for (const weight of weightsBehind(name, training)) partialGradients.add(weight);
       } else {
         const collective = isSplit ? 'reduce-scatter' : 'all-reduce';
-        collectives.push({ operator: index, pass: 'backward', collective, elements });
+        add({ operator: index, pass: 'backward', collective, elements });
       }
     }
     if (divided?.factor.classes === true) {
       // The greatest score, the score of the label and the sum of the exponentials of each row, in fp32.
       const rows = elementsOf(operator.inputs[0] ?? '') / divided.factor.size;
       for (let count = 0; count < 3; count += 1)
-        collectives.push({
+        add({
           operator: index,
           pass: 'forward',
           collective: 'all-reduce',
@@ -95,14 +103,14 @@ export function tensorTraffic(
     for (const output of divided.factor.partial?.outputs ?? []) {
       const name = operator.outputs[output] ?? '';
       const isScattered = values.has(name);
-      collectives.push({
+      add({
         operator: index,
         pass: 'forward',
         collective: isScattered ? 'reduce-scatter' : 'all-reduce',
         elements: elementsOf(name),
       });
       if (isScattered && requiresGradient.has(name))
-        collectives.push({
+        add({
           operator: index,
           pass: 'backward',
           collective: 'all-gather',

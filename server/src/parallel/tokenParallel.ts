@@ -78,7 +78,10 @@ export function divideTokens(divided: DividedGraph, ways: number, division: Divi
 
 /** Rows that come out as they went in: nothing is contracted, no statistics are shared. */
 const keepsRows = ({ factor }: DividedFactor): boolean =>
-  factor.coupled === undefined && factor.outputs.length > 0 && factor.classes !== true;
+  factor.coupled === undefined &&
+  factor.positions !== true &&
+  factor.outputs.length > 0 &&
+  factor.classes !== true;
 
 /** The positions of [batch, sequence, …, features]. */
 function sequenceOf(dimensions: readonly number[] | undefined, ways: number): Split | undefined {

@@ -56,6 +56,8 @@ export function unfoldSharded(whole: TrainingGraph, short: DividedTraining): Sha
       .flatMap((own) => placesOf(layout, own.operator).map((operator) => ({ ...own, operator })))
       .sort((one, other) => one.operator - other.operator),
     partialGradients: partial,
+    wholeSequence: [],
+    cores: [],
     whole: short.whole
       .flatMap((own) => placesOf(layout, own.operator).map((operator) => movedTo(own, operator)))
       .sort((one, other) => one.operator - other.operator),

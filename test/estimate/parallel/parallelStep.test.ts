@@ -35,6 +35,8 @@ const one: ParallelScenario = {
   chunks: 1,
   sequence: false,
   gathered: 'keep',
+  context: 1,
+  contextExchange: 'ring',
   schedule: '1f1b',
   stages: 'balanced',
 };
@@ -74,6 +76,9 @@ describe.each<NonNullable<ScenarioRequest['parallel']>>([
   { pipeline: 4, chunks: 2 },
   { tensor: 2, pipeline: 2, chunks: 5, sequence: true, stages: 'uniform' },
   { pipeline: 4, chunks: 5, schedule: 'looped-bfs' },
+  { context: 4, contextExchange: 'ring' },
+  { tensor: 2, context: 2, pipeline: 2, sequence: true, contextExchange: 'all-gather' },
+  { context: 8, contextExchange: 'all-to-all' },
 ])('%o', (parallel) => {
   const cost = costOf(parallel);
 
@@ -112,7 +117,8 @@ describe.each<NonNullable<ScenarioRequest['parallel']>>([
 
   it('trains as many samples as its copies take', () => {
     const { throughput, time } = cost.totals;
-    const replicas = 16 / ((parallel.tensor ?? 1) * (parallel.pipeline ?? 1));
+    const { tensor = 1, context = 1, pipeline = 1 } = parallel;
+    const replicas = 16 / (tensor * context * pipeline);
     expect((throughput ?? 0) * (time.step ?? 0)).toBeCloseTo(2 * 4 * replicas, 6);
   });
 });
@@ -157,6 +163,44 @@ it('tensor parallelism across nodes is slower than within one', () => {
   expect(time(16)).toBeGreaterThan(1.5 * time(8));
 });
 
+describe('context parallelism', () => {
+  const once: ScenarioRequest = { batch: 1, accumulate: 1 };
+
+  it('activations fall as the sequence is shared, and weights stay', () => {
+    const [one = Number.NaN, four] = [undefined, { context: 4, contextExchange: 'ring' as const }].map(
+      (parallel) => costOf(parallel, once).totals.memory.activations,
+    );
+    // Masks of positions and constants are whole.
+    expect((four ?? Number.NaN) / one).toBeCloseTo(1 / 4, 1);
+    expect(costOf({ context: 4 }, once).totals.memory.parameters).toBe(
+      costOf(undefined, once).totals.memory.parameters,
+    );
+  });
+
+  it('gradients are added up over copies and over those that share a sequence', () => {
+    const sent = (parallel: ScenarioRequest['parallel']) =>
+      costOf(parallel, once).messages?.reduce((total, { bytes }) => total + bytes, 0);
+    expect(sent({ context: 4 })).toBe(sent(undefined));
+    expect(costOf({ context: 16 }, once).messages?.[0]?.description).toMatch(/16 GPUs/);
+  });
+
+  it('a ring hides what attention leaves time for, and all of it is counted', () => {
+    const { parallel } = costOf({ context: 4, contextExchange: 'ring' }, once);
+    const sends = parallel?.collectives.filter(({ collective }) => collective === 'send') ?? [];
+    expect(sends.length).toBeGreaterThan(0);
+    for (const { time, whole } of sends) expect(time).toBeLessThanOrEqual(whole * (1 + 1e-9));
+    const gathered = costOf({ context: 4, contextExchange: 'all-gather' }, once).parallel;
+    expect(parallel?.contextCommunication).toBeLessThan(gathered?.contextCommunication ?? 0);
+  });
+
+  it('FSDP shards weights over copies and those that share a sequence', () => {
+    const framework: FrameworkChoice = { name: 'pytorch-fsdp', options: {} };
+    const weights = (parallel: ScenarioRequest['parallel']) =>
+      costOf(parallel, { ...once, framework }).totals.memory.optimizerState;
+    expect(weights({ context: 4 })).toBe(weights(undefined));
+  });
+});
+
 it('passes follow from the micro-batch and the batch over all GPUs', () => {
   const { scenario, parallel } = costOf(
     { tensor: 2, pipeline: 2, microBatch: 1 },
@@ -176,6 +220,8 @@ test.each<readonly [ScenarioRequest, RegExp]>([
     /`mxnet` is not costed with `parallel`/,
   ],
   [{ parallel: { tensor: 2 }, workers: { imbalance: 2 } }, /`workers` is not costed with `parallel`/],
+  [{ gpus: 48, parallel: { context: 3 } }, /2048 positions, which do not divide into 6 pieces/],
+  [{ gpus: 48, parallel: { context: 3, contextExchange: 'all-to-all' } }, /32 heads do not divide by `cp=3`/],
   [{ parallel: { pipeline: 2, sequence: true } }, /`sp` has no effect without `tp`/],
   [
     { gpus: 32, parallel: { pipeline: 4, chunks: 8 } },

@@ -31,7 +31,9 @@ export const scenarioSchema = z
     'measured-step': z.number().positive().describe('Seconds of a step on one GPU, measured'),
     'layer-trace': z.string().describe('Path of a CSV file with measured times of layers'),
     checkpoint: z.enum(checkpoints).describe('What repeated blocks keep for backward'),
-    parallel: names.describe('GPUs that share a copy of the model, such as {"tp": 8, "pp": 4, "sp": "on"}'),
+    parallel: names.describe(
+      'GPUs that share a copy of the model, such as {"tp": 8, "cp": 2, "pp": 4, "sp": "on"}',
+    ),
     loss: z.enum(lossChoices),
     freeze: z.array(z.string()).describe('Patterns of parameters that are not trained'),
     threshold: z.record(z.string(), z.number()).describe('Fractions above which findings are reported'),

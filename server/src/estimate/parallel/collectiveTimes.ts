@@ -1,4 +1,4 @@
-/** Times of the collectives of tensor parallelism, on the operators that need them: nothing computes meanwhile. */
+/** Times of the collectives between workers of a copy, on the operators that need them. */
 
 import { collectiveTime } from '../../communication/collectiveTime.ts';
 import type { Placement } from '../../communication/placement.ts';
@@ -6,40 +6,46 @@ import type { LoweredGraph } from '../../frameworks/behaviour.ts';
 import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
 import { floatAt } from '../../model/at.ts';
 import { type Bytes, bytes, type Seconds } from '../../model/units.ts';
-import type { TensorCollective } from '../../parallel/tensorCollectives.ts';
+import type { MeshAxis } from '../../parallel/division.ts';
+import type { MeshCollective } from '../../parallel/tensorCollectives.ts';
 import type { OperatorTimes, PassTimes } from '../plan/operatorTimes.ts';
 
-export interface TimedCollective extends TensorCollective {
+export interface TimedCollective extends MeshCollective {
   readonly bytes: Bytes;
+  /** For which nothing computes meanwhile. */
   readonly time: Seconds;
   readonly low: Seconds;
   readonly high: Seconds;
+  /** With what computing hides. */
+  readonly whole: Seconds;
   /** "ring (LL128) over NVLink 4 and NVSwitch, 8 GPUs, 412 GB/s bus bandwidth". */
   readonly description: string;
 }
 
 /** In the number type that their operator computes in, where they have none of their own. */
 export function timeCollectives(
-  collectives: readonly TensorCollective[],
+  collectives: readonly MeshCollective[],
   lowered: LoweredGraph,
   cluster: ClusterProfile,
-  group: Placement,
+  groupOf: (axis: MeshAxis) => Placement,
 ): readonly TimedCollective[] {
-  const known = new Map<string, Omit<TimedCollective, keyof TensorCollective>>();
-  return collectives.map((own) => {
+  const known = new Map<string, Omit<TimedCollective, keyof MeshCollective>>();
+  return collectives.flatMap((own) => {
     const width = own.bytesPerElement ?? lowered.operators[own.operator]?.bytesPerElement ?? 4;
+    // Sends are timed with the attention that hides them (`ringTimes.ts`).
+    if (own.collective === 'send') return [];
     const size = bytes(own.elements * width);
-    const key = `${own.collective} ${size}`;
+    const key = `${own.axis} ${own.collective} ${size}`;
     let timed = known.get(key);
     if (timed === undefined) {
-      const { time, low, high, description } = collectiveTime(cluster, group, {
+      const { time, low, high, description } = collectiveTime(cluster, groupOf(own.axis), {
         kind: own.collective,
         bytes: size,
       });
-      timed = { bytes: size, time, low, high, description };
+      timed = { bytes: size, time, low, high, whole: time, description };
       known.set(key, timed);
     }
-    return { ...own, ...timed };
+    return [{ ...own, ...timed }];
   });
 }
 
@@ -57,7 +63,7 @@ export function withCollectives(
 function waitingFor(
   times: PassTimes,
   collectives: readonly TimedCollective[],
-  pass: TensorCollective['pass'],
+  pass: MeshCollective['pass'],
 ): PassTimes {
   const [middle, low, high] = [times.middle.slice(), times.low.slice(), times.high.slice()];
   for (const own of collectives) {

@@ -17,7 +17,7 @@ import { passesOf, timelineOf, timesOf } from '../plan/stepPlan.ts';
 import { smallShare } from '../stepLimit.ts';
 import { tokensPerSample } from '../tokens.ts';
 import { unknownParts } from '../unknownParts.ts';
-import { bubbleOf, type LaidOutStep, layOutStep, stagesOf, tensorTimeOf } from './laidOutStep.ts';
+import { bubbleOf, exchangeTimeOf, type LaidOutStep, layOutStep, stagesOf } from './laidOutStep.ts';
 import { collectivesOfLayers, wholeLayers } from './layersOfWorkers.ts';
 import { layoutFindings } from './layoutFindings.ts';
 import { type ParallelPlan, parallelTimes, surerStages } from './parallelPlan.ts';
@@ -153,7 +153,8 @@ function totalsOf(laidOut: LaidOutStep, exact: boolean): Omit<TotalCost, 'memory
     mfu:
       !exact || local === 0
         ? null
-        : ((passes * atPeak) / plan.ranks.length / times.step) * (whole / (layout.tensor * local)),
+        : ((passes * atPeak) / plan.ranks.length / times.step) *
+          (whole / (layout.tensor * layout.context * local)),
     limit: limitOf(laidOut, hostTime),
     ...basisOf(itemAt(slowest, 0).plan),
     exact,
@@ -183,13 +184,18 @@ function workOfStages(
 const flopsOf = ({ costs }: TrainingGraph): number =>
   costs.reduce((total, cost) => (cost.kind === 'known' ? total + cost.forward.flops : total), 0);
 
-/** Waiting for other stages is the pipeline's; collectives of tensor parallelism are communication. */
+/** Waiting for other stages is the pipeline's; collectives between GPUs of a copy are communication. */
 function limitOf(laidOut: LaidOutStep, hostTime: number): StepLimit {
   const { times } = laidOut;
   const own = itemAt(times.ranks, times.slowest);
   const waits: readonly (readonly [StepLimit['kind'], number])[] = [
     ['pipeline', bubbleOf(laidOut)],
-    ['communication', tensorTimeOf(laidOut) + Math.max(0, own.rest - own.update)],
+    [
+      'communication',
+      exchangeTimeOf(laidOut, 'tensor') +
+        exchangeTimeOf(laidOut, 'context') +
+        Math.max(0, own.rest - own.update),
+    ],
     ['host', hostTime],
   ];
   const all = waits.reduce((total, [, time]) => total + time, 0);
@@ -208,7 +214,8 @@ function parallelCost(laidOut: LaidOutStep): ParallelCost {
     replicas: layout.replicas,
     microBatches: passesOf(first.plan.scenario),
     bubble: seconds(bubbleOf(laidOut)),
-    tensorCommunication: seconds(tensorTimeOf(laidOut)),
+    tensorCommunication: seconds(exchangeTimeOf(laidOut, 'tensor')),
+    contextCommunication: seconds(exchangeTimeOf(laidOut, 'context')),
     stages: stages.map(({ plan: own, rank, sent }, index) => {
       const { layers, parameters } = own.training.analysis;
       const { forward, backward } = itemAt(times.stages, index);
@@ -225,6 +232,6 @@ function parallelCost(laidOut: LaidOutStep): ParallelCost {
       };
     }),
     collectives: collectivesOfLayers(stages),
-    whole: wholeLayers(training, sharded.whole),
+    whole: wholeLayers(training, [...sharded.whole, ...sharded.wholeSequence]),
   };
 }

@@ -1,5 +1,6 @@
 /**
- * Where the GPUs of each axis of a layout lie: tensor parallelism on neighbours, then data parallelism, stages farthest apart.
+ * Where the GPUs of each axis of a layout lie: tensor parallelism on neighbours, then context parallelism, then copies of the
+ * model, stages farthest apart.
  *
  * It is the order of Megatron-LM (megatron/core/parallel_state.py, `order="tp-cp-ep-dp-pp"`). An axis has a size and a stride in
  * ranks; of its group, as many lie on one node as the stride leaves room for.
@@ -14,7 +15,10 @@ export interface ParallelLayout {
   readonly pipeline: number;
   /** Copies of the model, each with a part of the batch. */
   readonly replicas: number;
+  readonly context: number;
   readonly tensorGroup: Placement;
+  readonly contextGroup: Placement;
+  /** GPUs that add up gradients: those of all copies, and those that share a sequence. */
   readonly dataGroup: Placement;
   /** By rank of the pipeline: whether the next one, of the last the first, lies on another node. */
   readonly crossesNodes: readonly boolean[];
@@ -22,18 +26,20 @@ export interface ParallelLayout {
 
 export function placeLayout(
   cluster: ClusterProfile,
-  { tensor, pipeline }: Pick<ParallelScenario, 'tensor' | 'pipeline'>,
+  { tensor, context, pipeline }: Pick<ParallelScenario, 'tensor' | 'context' | 'pipeline'>,
   gpus: number,
 ): ParallelLayout {
   const node = cluster.gpusPerNode.value;
-  const replicas = gpus / (tensor * pipeline);
-  const stage = tensor * replicas;
+  const replicas = gpus / (tensor * context * pipeline);
+  const stage = tensor * context * replicas;
   return {
     tensor,
     pipeline,
     replicas,
+    context,
     tensorGroup: placeGroup(tensor, 1, node),
-    dataGroup: placeGroup(replicas, tensor, node),
+    contextGroup: placeGroup(context, tensor, node),
+    dataGroup: placeGroup(context * replicas, tensor, node),
     crossesNodes: Array.from({ length: pipeline === 1 ? 0 : pipeline }, (_, index) => {
       const [own, next] = [index * stage, ((index + 1) % pipeline) * stage];
       const [first, last] = [Math.min(own, next), Math.max(own, next) + stage - 1];

@@ -5,6 +5,7 @@ import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
 import { floatAt, itemAt } from '../../model/at.ts';
 import { lazy } from '../../model/lazy.ts';
 import type { ParallelScenario, Scenario } from '../../model/scenario.ts';
+import type { MeshAxis } from '../../parallel/division.ts';
 import { type ReservedMemory, reservedMemory } from '../memory/reservedMemory.ts';
 import { passesOf } from '../plan/stepPlan.ts';
 import {
@@ -59,13 +60,12 @@ export function layOutStep(
 export const bubbleOf = ({ times: { timeline, slowest } }: LaidOutStep): number =>
   Math.max(0, floatAt(timeline.ends, slowest) - floatAt(timeline.busy, slowest));
 
-/** Of collectives of tensor parallelism in the rank that ends last, in one step. */
-export const tensorTimeOf = ({ plan, times: { slowest } }: LaidOutStep): number =>
-  stagesOf(plan, slowest).reduce(
-    (total, { plan: own, collectives }) =>
-      total + passesOf(own.scenario) * collectives.reduce((sum, { time }) => sum + time, 0),
-    0,
-  );
+/** Of the collectives of an axis in the rank that ends last, in one step: without what computing hides. */
+export const exchangeTimeOf = ({ plan, times: { slowest } }: LaidOutStep, axis: MeshAxis): number =>
+  stagesOf(plan, slowest).reduce((total, { plan: own, collectives }) => {
+    const time = collectives.reduce((sum, each) => (each.axis === axis ? sum + each.time : sum), 0);
+    return total + passesOf(own.scenario) * time;
+  }, 0);
 
 export const stagesOf = ({ ranks, stages }: ParallelPlan, rank: number): readonly StagePlan[] =>
   itemAt(ranks, rank).map((stage) => itemAt(stages, stage));

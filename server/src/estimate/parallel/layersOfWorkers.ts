@@ -1,4 +1,4 @@
-/** What tensor parallelism means for the layers that a person knows: their collectives, and what stays whole. */
+/** What sharing layers and sequences means for the layers that a person knows: their collectives, and what stays whole. */
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import { entryAt, intAt } from '../../model/at.ts';
@@ -14,7 +14,7 @@ export function collectivesOfLayers(stages: readonly StagePlan[]): readonly Laye
     const { layers } = plan.training.analysis;
     const layerOf = layerOfOperators(plan.training);
     const found = new Map<string, LayerCollective>();
-    for (const { operator, pass, collective, bytes, time, description } of collectives) {
+    for (const { operator, pass, collective, times = 1, bytes, time, whole, description } of collectives) {
       const layer = layers[intAt(layerOf, operator)]?.name ?? '';
       const key = `${layer} ${pass} ${collective} ${bytes}`;
       const before = found.get(key);
@@ -22,9 +22,10 @@ export function collectivesOfLayers(stages: readonly StagePlan[]): readonly Laye
         layer,
         pass,
         collective,
-        count: (before?.count ?? 0) + 1,
+        count: (before?.count ?? 0) + times,
         bytes,
         time: seconds((before?.time ?? 0) + time),
+        whole: seconds(before === undefined ? whole : before.whole + whole),
         description,
       });
     }

@@ -5,18 +5,20 @@ import { itemAt } from '../../model/at.ts';
 import { capitalized } from '../../model/capitalized.ts';
 import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatBytes, formatCount, formatPercent, formatTime } from '../../model/format.ts';
-import type { ParallelScenario, Scenario } from '../../model/scenario.ts';
+import { contextExchanges, gpusPerCopy, type ParallelScenario, type Scenario } from '../../model/scenario.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { bytes, seconds } from '../../model/units.ts';
 import { largestKind } from '../findings/outOfMemory.ts';
 import { fitsAtBest, runtimeReserve } from '../memory/reservedMemory.ts';
 import { passesOf } from '../plan/stepPlan.ts';
-import { bubbleOf, type LaidOutStep, layOutStep, tensorTimeOf } from './laidOutStep.ts';
+import { bubbleOf, exchangeTimeOf, type LaidOutStep, layOutStep } from './laidOutStep.ts';
 import { wholeLayers } from './layersOfWorkers.ts';
 
 /** Where a cost is unknown, only memory that does not fit is sure: unknown work may hide what waits. */
 export function layoutFindings(step: LaidOutStep, exact: boolean): readonly Finding[] {
-  const waiting = exact ? [...pipelineBubble(step), ...tensorCommunication(step)] : [];
+  const waiting = exact
+    ? [...pipelineBubble(step), ...tensorCommunication(step), ...contextCommunication(step)]
+    : [];
   return [...outOfMemory(step), ...waiting, ...unsplitLayers(step)];
 }
 
@@ -174,7 +176,7 @@ function fewerStagesAdvice(step: LaidOutStep): readonly string[] {
 
 function tensorCommunication(step: LaidOutStep): readonly Finding[] {
   const { plan, times, scenario, parallel, cluster } = step;
-  const time = tensorTimeOf(step);
+  const time = exchangeTimeOf(step, 'tensor');
   const share = time / times.step;
   if (share < thresholdOf(scenario.thresholds, 'tensor-communication')) return [];
   const { tensorGroup } = plan.layout;
@@ -199,6 +201,57 @@ function tensorCommunication(step: LaidOutStep): readonly Finding[] {
   ];
 }
 
+function contextCommunication(step: LaidOutStep): readonly Finding[] {
+  const { plan, times, scenario, parallel, cluster } = step;
+  const time = exchangeTimeOf(step, 'context');
+  const share = time / times.step;
+  if (share < thresholdOf(scenario.thresholds, 'context-communication')) return [];
+  const { context, contextExchange } = parallel;
+  const { contextGroup } = plan.layout;
+  const across =
+    contextGroup.nodes === 1
+      ? ''
+      : `. The ${context} GPUs of a group lie on ${contextGroup.nodes} nodes of ${cluster.gpusPerNode.value}`;
+  const others = contextExchanges
+    .filter((exchange) => exchange !== contextExchange)
+    .map(
+      (exchange): Way => ({
+        kind: 'degrees',
+        text: `use \`cp-comm=${exchange}\``,
+        after: changed(step, { contextExchange: exchange }),
+      }),
+    );
+  const smaller = [2, context]
+    .filter((part) => context % part === 0)
+    .map(
+      (part): Way => ({
+        kind: 'degrees',
+        text: context === part ? 'leave `cp` out' : `use \`cp=${context / part}\``,
+        after: changed(step, { context: context / part }),
+      }),
+    );
+  const [best] = [...others, ...smaller]
+    .flatMap(({ text, after }) => (after !== undefined && fits(after) ? [{ text, after }] : []))
+    .filter(({ after }) => after.times.step < times.step)
+    .sort((one, other) => one.after.times.step - other.after.times.step);
+  const what =
+    contextExchange === 'ring'
+      ? 'Attention hides only a part of what the ring sends: the rest takes'
+      : `Collectives of context parallelism (${contextExchange}) take`;
+  return [
+    {
+      code: 'findings/context-communication',
+      severity: 'warning',
+      layer: '',
+      message: `${what} ${formatPercent(share)} of the step (${formatTime(seconds(time))}), and nothing computes meanwhile${across}`,
+      fix:
+        best === undefined
+          ? 'No smaller group that fits in memory is faster, nor another exchange: use faster links between the GPUs of a group'
+          : `${capitalized(best.text)}, which takes ${timeOf(best.after)} a step of as many samples instead of ${timeOf(step)}`,
+    },
+  ];
+}
+
 /** Groups of a half and a quarter, with the GPUs that become free for copies or for stages. */
 function smallerGroups(step: LaidOutStep): readonly LaidOutStep[] {
   const { tensor, pipeline } = step.parallel;
@@ -212,11 +265,11 @@ function smallerGroups(step: LaidOutStep): readonly LaidOutStep[] {
 }
 
 function unsplitLayers(step: LaidOutStep): readonly Finding[] {
-  const { training, plan, parallel, scenario } = step;
+  const { parallel, scenario } = step;
   const threshold = thresholdOf(scenario.thresholds, 'unsplit-layers');
   const share = wholeShare(step);
-  if (parallel.tensor === 1 || share < threshold) return [];
-  const [first, ...others] = wholeLayers(training, plan.sharded.whole);
+  if (share < threshold) return [];
+  const [first, ...others] = wholeLayersOf(step);
   const divides = [2, 4]
     .filter((part) => parallel.tensor % part === 0)
     .map((part) => parallel.tensor / part)
@@ -230,7 +283,7 @@ function unsplitLayers(step: LaidOutStep): readonly Finding[] {
       code: 'findings/unsplit-layers',
       severity: 'information',
       layer: first?.layer ?? '',
-      message: `${formatPercent(share)} of the FLOPs of forward are computed whole by each of the ${parallel.tensor} GPUs of a group: \`${first?.layer ?? ''}\` (${first?.reason ?? ''})${more}`,
+      message: `${formatPercent(share)} of the FLOPs of forward are computed whole by each of the ${parallel.tensor * parallel.context} GPUs of a group: \`${first?.layer ?? ''}\` (${first?.reason ?? ''})${more}`,
       fix:
         divides === undefined
           ? 'Choose sizes that divide by the degree: heads, channels, or classes that are padded'
@@ -239,8 +292,11 @@ function unsplitLayers(step: LaidOutStep): readonly Finding[] {
   ];
 }
 
-const wholeShare = ({ training, plan }: LaidOutStep): number =>
-  wholeLayers(training, plan.sharded.whole).reduce((total, { share }) => total + share, 0);
+const wholeLayersOf = ({ training, plan }: LaidOutStep) =>
+  wholeLayers(training, [...plan.sharded.whole, ...plan.sharded.wholeSequence]);
+
+const wholeShare = (step: LaidOutStep): number =>
+  wholeLayersOf(step).reduce((total, { share }) => total + share, 0);
 
 /** `undefined` where the GPUs do not divide so, or the model cannot be cut so. */
 function changed(
@@ -249,7 +305,7 @@ function changed(
   change: Partial<Scenario> = {},
 ): LaidOutStep | undefined {
   const parallel = { ...step.parallel, ...layout };
-  const [before, after] = [step.parallel, parallel].map(({ tensor, pipeline }) => tensor * pipeline);
+  const [before, after] = [step.parallel, parallel].map(gpusPerCopy);
   if (before === undefined || after === undefined || step.scenario.gpus % after !== 0) return undefined;
   // Fewer copies have more passes each, so that a step has as many samples; a part of a pass cannot be.
   const passes = (passesOf(step.scenario) * after) / before;

@@ -8,7 +8,6 @@
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import { collectiveTime } from '../../communication/collectiveTime.ts';
-import { linksOf, profileHop } from '../../communication/links.ts';
 import type { Placement } from '../../communication/placement.ts';
 import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
 import { floatAt, itemAt } from '../../model/at.ts';
@@ -35,9 +34,12 @@ import {
   timesOf,
   workOf,
 } from '../plan/stepPlan.ts';
+import { timesInBlocks } from './attentionBlocks.ts';
 import { type TimedCollective, timeCollectives, withCollectives } from './collectiveTimes.ts';
 import { type ParallelLayout, placeLayout } from './groupPlacements.ts';
 import { type RankTimes, rankTimes, type StageTimes } from './rankTimes.ts';
+import { timeRings } from './ringTimes.ts';
+import { transferTime } from './transferTime.ts';
 
 export interface ParallelPlan {
   readonly parallel: ParallelScenario;
@@ -79,28 +81,48 @@ export function planParallel(
     ways: parallel.tensor,
     sequence: parallel.sequence,
     keepsGathered: parallel.gathered === 'keep',
+    context: { ways: parallel.context, exchange: parallel.contextExchange },
   });
   const { globalBatch: _, parallel: __, ...whole } = scenario;
-  const own: Scenario = { ...whole, gpus: layout.replicas, nodes: layout.dataGroup.nodes };
+  const own: Scenario = {
+    ...whole,
+    gpus: layout.context * layout.replicas,
+    nodes: layout.dataGroup.nodes,
+  };
   const planned = (
     graph: TrainingGraph,
     begin: number,
     scenario = own,
   ): Pick<StagePlan, 'plan' | 'kernels' | 'collectives'> => {
-    const plan = planStep(graph, scenario, cluster);
+    const whole = planStep(graph, scenario, cluster);
+    const isOwn = (operator: number): boolean => operator >= 0 && operator < graph.costs.length;
     const asked = sharded.collectives.flatMap((collective) => {
       const operator = collective.operator - begin;
-      return operator >= 0 && operator < graph.costs.length ? [{ ...collective, operator }] : [];
+      return isOwn(operator) ? [{ ...collective, operator }] : [];
     });
-    const again = asked.flatMap((collective) =>
+    const cores = sharded.cores.flatMap(({ operators: all, exchange }) => {
+      const inside = all.map((index) => index - begin).filter(isOwn);
+      return exchange === 'all-to-all' || inside.length === 0 ? [] : [inside];
+    });
+    const kernels = timesInBlocks(cluster.gpu, whole.lowered, whole.times, cores, parallel.context);
+    const plan = kernels === whole.times ? whole : { ...whole, times: kernels };
+    const groups = { tensor: layout.tensorGroup, context: layout.contextGroup };
+    const timed = [
+      ...timeCollectives(asked, plan.lowered, cluster, (axis) => groups[axis]),
+      ...timeRings(asked, plan, cores, {
+        ways: parallel.context,
+        crossesNodes: layout.contextGroup.nodes > 1,
+      }),
+    ];
+    const again = timed.flatMap((collective) =>
       collective.pass === 'forward' && plan.lowered.operators[collective.operator]?.recomputed !== undefined
         ? [{ ...collective, pass: 'backward' as const }]
         : [],
     );
-    const collectives = timeCollectives([...asked, ...again], plan.lowered, cluster, layout.tensorGroup);
+    const collectives = [...timed, ...again];
     return {
-      plan: asked.length === 0 ? plan : { ...plan, times: withCollectives(plan.times, collectives) },
-      kernels: plan.times,
+      plan: collectives.length === 0 ? plan : { ...plan, times: withCollectives(kernels, collectives) },
+      kernels,
       collectives,
     };
   };
@@ -278,13 +300,4 @@ export function parallelTimes(
   const ends = ofRanks.map(({ rest }, rank) => floatAt(timeline.ends, rank) + rest);
   const step = Math.max(...ends);
   return { stages: times, ranks: ofRanks, timeline, slowest: ends.indexOf(step), step };
-}
-
-/** From a GPU to one of the next stage: over the link of a node, or through the GPU's own share of the network's ports. */
-function transferTime(cluster: ClusterProfile, crossesNodes: boolean, size: number): number {
-  if (size === 0) return 0;
-  const placement = crossesNodes ? { nodes: 2, gpusPerNode: 1 } : { nodes: 1, gpusPerNode: 2 };
-  const links = linksOf(cluster, placement);
-  const hop = profileHop(links);
-  return crossesNodes ? hop.between + size / links.between : hop.inside + size / links.inside;
 }

@@ -1,15 +1,20 @@
 /** How GPUs share a copy of the model, from what was asked for; and why they cannot. */
 
 import type { ModelAnalysis } from '../../analysis/modelAnalysis.ts';
+import { evaluateDimension } from '../../model/dimension.ts';
+import { isKnownShape } from '../../model/graph.ts';
 import type { Issue, Severity } from '../../model/issue.ts';
-import type {
-  Mode,
-  ParallelRequest,
-  ParallelScenario,
-  PipelineScheduleName,
-  ScenarioRequest,
-  StageCut,
+import {
+  type ContextExchange,
+  gpusPerCopy,
+  type Mode,
+  type ParallelRequest,
+  type ParallelScenario,
+  type PipelineScheduleName,
+  type ScenarioRequest,
+  type StageCut,
 } from '../../model/scenario.ts';
+import { headsOfAttention, sequencesOf } from '../../parallel/contextParallel.ts';
 import { cutsOf } from '../../parallel/pipelineStages.ts';
 import { chunksOfSchedule, roundOf } from '../../schedule/pipelineSchedules.ts';
 
@@ -39,20 +44,32 @@ export function resolveParallel(
     gathered = 'keep',
     stages = 'balanced',
     microBatch,
+    context = 1,
   } = asked;
-  const ways = tensor * pipeline;
+  const ways = gpusPerCopy({ tensor, context, pipeline });
   const { chunks, schedule } = chunkedSchedule(asked, pipeline);
   const given = microBatch === undefined ? {} : { microBatch };
   if (ways === 1) return { ways, ...given, issues: [] };
   const problem =
-    impossible(ways, tensor, pipeline, gpus) ??
+    impossible({ tensor, context, pipeline }, gpus) ??
     notCosted(mode, requests) ??
     (pipeline === 1 ? undefined : unlikeSchedule(schedule, chunks)) ??
     tooFewBlocks(analysis, pipeline, chunks) ??
-    tooFewForEnds(analysis, stages, pipeline * chunks);
+    tooFewForEnds(analysis, stages, pipeline * chunks) ??
+    noSequence(analysis, context);
   if (problem !== undefined) return { ways: 1, ...given, issues: [issue('error', problem)] };
   return {
-    parallel: { tensor, pipeline, chunks, sequence: sequence && tensor > 1, gathered, schedule, stages },
+    parallel: {
+      tensor,
+      sequence: sequence && tensor > 1,
+      gathered,
+      context,
+      contextExchange: asked.contextExchange ?? usualExchange(requests),
+      pipeline,
+      chunks,
+      schedule,
+      stages,
+    },
     ways,
     ...given,
     issues: [
@@ -109,9 +126,23 @@ const issue = (severity: Severity, message: string): Issue => ({
   scenarioKey: 'parallel',
 });
 
-function impossible(ways: number, tensor: number, pipeline: number, gpus: number): string | undefined {
+/**
+ * PyTorch gathers keys and values (2.13, torch/distributed/tensor/experimental/_context_parallel/_attention.py,
+ * `rotate_method`); DeepSpeed exchanges heads for positions (deepspeed/sequence/layer.py).
+ */
+const usualExchange = (requests: readonly ScenarioRequest[]): ContextExchange =>
+  requests.find(({ framework }) => framework !== undefined)?.framework?.name === 'deepspeed-zero'
+    ? 'all-to-all'
+    : 'all-gather';
+
+function impossible(
+  degrees: Pick<ParallelScenario, 'tensor' | 'context' | 'pipeline'>,
+  gpus: number,
+): string | undefined {
+  const ways = gpusPerCopy(degrees);
   if (gpus % ways === 0) return undefined;
-  return `${gpus} GPUs do not divide into groups of ${ways} (tp ${tensor} × pp ${pipeline}); use a multiple of ${ways} GPUs, or other degrees`;
+  const { tensor, context, pipeline } = degrees;
+  return `${gpus} GPUs do not divide into groups of ${ways} (tp ${tensor}${context === 1 ? '' : ` × cp ${context}`} × pp ${pipeline}); use a multiple of ${ways} GPUs, or other degrees`;
 }
 
 /** A number for these would leave out what they ask for. */
@@ -130,6 +161,46 @@ function notCosted(mode: Mode, requests: readonly ScenarioRequest[]): string | u
 
 /** Their workers wait for each other in every step, and exchange by collectives alone. */
 const frameworks: readonly string[] = ['pytorch-ddp', 'pytorch-fsdp', 'deepspeed-zero'];
+
+function noSequence(analysis: ModelAnalysis, context: number): string | undefined {
+  if (context === 1 || sequencesOf(analysis).length > 0) return undefined;
+  return 'The model has no input of tokens [batch, sequence] or features [batch, sequence, width] to split by `cp`; leave `cp` out';
+}
+
+/**
+ * Why the sequences of the model cannot be shared so. `dimensions` are the values of its symbols. With a causal mask each GPU
+ * has two pieces of a sequence.
+ */
+export function sequenceProblem(
+  analysis: ModelAnalysis,
+  { context, contextExchange, tensor, sequence }: ParallelScenario,
+  dimensions: Readonly<Record<string, number>>,
+): Issue | undefined {
+  if (context === 1) return undefined;
+  if (contextExchange === 'all-to-all') {
+    for (const heads of headsOfAttention(analysis)) {
+      const own = heads % tensor === 0 ? heads / tensor : heads;
+      if (own % context !== 0)
+        return issue(
+          'error',
+          `${heads} heads${own === heads ? '' : ` over \`tp=${tensor}\``} do not divide by \`cp=${context}\`, which \`cp-comm=all-to-all\` needs; use \`cp-comm=ring\` or \`all-gather\`, or a \`cp\` that divides them`,
+        );
+    }
+  }
+  const parts = 2 * context * (sequence ? tensor : 1);
+  for (const name of sequencesOf(analysis)) {
+    const type = analysis.graph.values.get(name)?.type;
+    const length = type?.kind === 'tensor' && isKnownShape(type.shape) ? type.shape[1] : undefined;
+    const size =
+      length === undefined ? undefined : evaluateDimension(length, new Map(Object.entries(dimensions)));
+    if (typeof size === 'number' && size % parts !== 0)
+      return issue(
+        'error',
+        `\`${name}\` has ${size} positions, which do not divide into ${parts} pieces, two for each GPU of \`cp=${context}\`${sequence ? ` and \`tp=${tensor}\`` : ''}; use a multiple of ${parts}, or a smaller \`cp\``,
+      );
+  }
+  return undefined;
+}
 
 /** The embedding and the head count as a block each, and every stage needs one of the model's. */
 function tooFewForEnds(analysis: ModelAnalysis, cut: StageCut, stages: number): string | undefined {

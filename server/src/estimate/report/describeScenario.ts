@@ -54,11 +54,14 @@ function jobParts(scenario: ReportScenario, batchDimension: string | null): read
 function parallelText({
   tensor,
   sequence,
+  context,
+  contextExchange,
   pipeline,
   schedule,
 }: NonNullable<ReportScenario['parallel']>): string {
   return [
     ...(tensor === 1 ? [] : [`tensor parallel ${tensor}${sequence ? ' with sequence parallelism' : ''}`]),
+    ...(context === 1 ? [] : [`context parallel ${context} (${contextExchange})`]),
     ...(pipeline === 1 ? [] : [`${pipeline} pipeline stages (${schedule})`]),
   ].join(', ');
 }

@@ -13,7 +13,7 @@ interface Row {
 
 export function parallelRows({ scenario, parallel, totals }: Report): readonly Row[] {
   if (scenario.parallel === undefined || parallel === undefined) return [];
-  const { tensor, sequence, pipeline, chunks, schedule } = scenario.parallel;
+  const { tensor, sequence, context, pipeline, chunks, schedule } = scenario.parallel;
   const step = totals.time.step;
   const ofStep = (time: number): string =>
     step === null
@@ -26,6 +26,7 @@ export function parallelRows({ scenario, parallel, totals }: Report): readonly R
       value: [
         `tp ${tensor}`,
         ...(sequence ? ['sp'] : []),
+        ...(context === 1 ? [] : [`cp ${context}`]),
         `pp ${pipeline}`,
         ...(chunks > 1 ? [`vp ${chunks}`] : []),
         `dp ${parallel.replicas}`,
@@ -36,6 +37,7 @@ export function parallelRows({ scenario, parallel, totals }: Report): readonly R
         ...(tensor === 1
           ? []
           : [`collectives of tensor parallelism ${ofStep(parallel.tensorCommunication)}`]),
+        ...(context === 1 ? [] : [`exposed context parallelism ${ofStep(parallel.contextCommunication)}`]),
         ...(pipeline === 1 ? [] : [`pipeline bubble ${ofStep(parallel.bubble)}`]),
         ...(largest === undefined
           ? []

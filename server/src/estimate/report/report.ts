@@ -7,7 +7,13 @@
 
 import { z } from 'zod';
 import { priceKinds } from '../../model/price.ts';
-import { gatheredTensors, lossChoices, pipelineSchedules, stageCuts } from '../../model/scenario.ts';
+import {
+  contextExchanges,
+  gatheredTensors,
+  lossChoices,
+  pipelineSchedules,
+  stageCuts,
+} from '../../model/scenario.ts';
 import { stepLimits } from '../../model/stepCost.ts';
 
 const count = z.number().int().nonnegative();
@@ -51,6 +57,8 @@ const scenarioSchema = z.object({
       tensor: count,
       sequence: z.boolean(),
       gathered: z.enum(gatheredTensors).describe('With sequence: kept for backward, or gathered again'),
+      context: count,
+      contextExchange: z.enum(contextExchanges).describe('How attention meets the positions of other GPUs'),
       pipeline: count,
       chunks: count.describe('Stages of the model on each rank of the pipeline'),
       schedule: z.enum(pipelineSchedules),
@@ -283,6 +291,9 @@ const parallelSchema = z
     microBatches: count.describe('Of a copy in one step'),
     bubble: amount.describe('Seconds for which the stage that ends last waits for other stages'),
     tensorCommunication: amount.describe('Seconds of collectives of tensor parallelism in that stage'),
+    contextCommunication: amount.describe(
+      'Seconds of collectives of context parallelism in that stage that attention does not hide',
+    ),
     stages: z.array(
       z.object({
         rank: count.describe('Rank of the pipeline that computes it; from 0'),
@@ -306,11 +317,12 @@ const parallelSchema = z
           collective: z.string(),
           count: count.describe('For a micro-batch'),
           bytes: amount.describe('Of one'),
-          time: amount.describe('Seconds of all of them'),
+          time: amount.describe('Seconds of all of them that computing does not hide'),
+          whole: amount.describe('Seconds of all of them'),
           description: z.string(),
         }),
       )
-      .describe('What GPUs of tensor parallelism exchange, by the layer that needs it'),
+      .describe('What GPUs that share a layer or a sequence exchange, by the layer that needs it'),
     whole: z
       .array(z.object({ layer: z.string(), share: amount, reason: z.string() }))
       .describe(

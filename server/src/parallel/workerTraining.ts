@@ -1,0 +1,210 @@
+/** The training graph of one worker: operators of the shapes it computes, tensors as it holds them. */
+
+import { opsetOf } from '../analysis/inferGraph.ts';
+import type { Parameter, TrainingGraph } from '../analysis/modelAnalysis.ts';
+import { entryAt } from '../model/at.ts';
+import type { Attribute } from '../model/attribute.ts';
+import type { Graph, Operator } from '../model/graph.ts';
+import { makeCostContext } from '../operators/context.ts';
+import type { BoundTensor, OperatorCost, SavedTensor } from '../operators/definition.ts';
+import { type BoundFactor, type BoundPlace, type DividedGraph, definitionOf } from './boundMap.ts';
+import type { AxisDivision } from './division.ts';
+
+/** `gathered`: split values that are kept as operators read them whole over an axis, with the first that reads each. */
+export interface GatheredValues {
+  readonly axis: AxisDivision['axis'];
+  readonly first: ReadonlyMap<string, number>;
+}
+
+export function workerTraining(
+  divided: DividedGraph,
+  axes: readonly AxisDivision[],
+  gathered: GatheredValues,
+): TrainingGraph {
+  const { training } = divided;
+  const { folded: _, ...analysis } = training.analysis;
+  const { shapeArithmetic, storedLayout } = analysis.costing.auxiliary;
+  const others = axes.filter(({ axis }) => axis !== gathered.axis);
+  const costs = training.costs.map((cost, index) => {
+    const operator = analysis.graph.operators[index];
+    const parts = partsOf(axes, index);
+    if (operator === undefined || parts.length === 0 || cost.kind === 'unknown') return cost;
+    // What launches nothing launches nothing for a block either.
+    if (shapeArithmetic[index] === true || storedLayout[index] === true) return cost;
+    const elementsOf = (name: string): number => elementsOver(divided, others, name);
+    return keptAsRead(costOfBlock(operator, parts, divided), operator, elementsOf, gathered.first);
+  });
+  const tensors = new Map(training.tensors);
+  for (const { ways, division } of axes) {
+    for (const [name, { axis }] of division.values) {
+      const tensor = tensors.get(name);
+      if (tensor !== undefined) tensors.set(name, blockOf(tensor, axis, ways));
+    }
+  }
+  const held = (parameter: Parameter): Parameter => {
+    const ways = axes.reduce(
+      (product, own) => (own.division.values.has(parameter.name) ? product * own.ways : product),
+      1,
+    );
+    return ways === 1 ? parameter : { ...parameter, elements: parameter.elements / ways };
+  };
+  return {
+    analysis: {
+      ...analysis,
+      parameters: analysis.parameters.map(held),
+      frozen: analysis.frozen.map(held),
+    },
+    batch: training.batch,
+    costs: sharedCosts(costs, divided, axes, gathered.first),
+    tensors,
+    requiresGradient: training.requiresGradient,
+  };
+}
+
+/** Elements that a worker has of a value, where only these axes divide it. */
+export function elementsOver(
+  { training }: DividedGraph,
+  axes: readonly AxisDivision[],
+  name: string,
+): number {
+  const { elements } = entryAt(training.tensors, name);
+  return axes.reduce(
+    (left, { ways, division }) => (division.values.has(name) ? left / ways : left),
+    elements,
+  );
+}
+
+/** A factor of an operator, and over how many workers it is divided. */
+interface DividedPart {
+  readonly factor: BoundFactor;
+  readonly within: number;
+  readonly ways: number;
+}
+
+const partsOf = (axes: readonly AxisDivision[], index: number): readonly DividedPart[] =>
+  axes.flatMap(({ ways, division }) => {
+    const own = division.operators.get(index);
+    return own === undefined ? [] : [{ ...own, ways }];
+  });
+
+const blockOf = (tensor: BoundTensor, axis: number, ways: number): BoundTensor => ({
+  elementType: tensor.elementType,
+  dimensions: tensor.dimensions.map((size, each) => (each === axis ? size / ways : size)),
+  elements: tensor.elements / ways,
+});
+
+/** The first that reads a gathered tensor keeps it for all that do. */
+function keptAsRead(
+  cost: OperatorCost,
+  { index, inputs }: Operator,
+  elementsOf: (name: string) => number,
+  gathered: ReadonlyMap<string, number>,
+): OperatorCost {
+  if (cost.kind === 'unknown' || !inputs.some((name) => gathered.has(name))) return cost;
+  const saved = cost.saved.flatMap((kept): readonly SavedTensor[] => {
+    const name = kept.kind === 'input' ? inputs[kept.index] : undefined;
+    const first = name === undefined ? undefined : gathered.get(name);
+    if (name === undefined || first === undefined) return [kept];
+    if (first !== index) return [];
+    const traffic = { float32Elements: elementsOf(name), fixedBytes: 0 };
+    return [{ kind: 'extra', name: 'gathered', traffic }];
+  });
+  return { ...cost, saved };
+}
+
+/** Operators that cost the same whole and are divided alike cost the same: kernels are found once for each cost. */
+function sharedCosts(
+  costs: readonly OperatorCost[],
+  { training }: DividedGraph,
+  axes: readonly AxisDivision[],
+  gathered: ReadonlyMap<string, number>,
+): readonly OperatorCost[] {
+  const gathers = new Set(gathered.values());
+  const known = new Map<string, OperatorCost>();
+  return costs.map((cost, index) => {
+    const group = training.analysis.costing.groups[index];
+    const parts = partsOf(axes, index);
+    if (group === undefined || parts.length === 0 || cost.kind === 'unknown') return cost;
+    const divided = parts.map(({ factor, within, ways }) => [within, ways, factor.inputs, factor.outputs]);
+    const key = `${group} ${gathers.has(index)} ${JSON.stringify(divided)}`;
+    const before = known.get(key) ?? cost;
+    known.set(key, before);
+    return before;
+  });
+}
+
+/** The cost of an operator on blocks of its tensors. */
+function costOfBlock(
+  operator: Operator,
+  parts: readonly DividedPart[],
+  { training, contents }: DividedGraph,
+): OperatorCost {
+  const definition = definitionOf(operator, training);
+  if (definition === undefined) return { kind: 'unknown', reason: 'it has no definition' };
+  const { tensors, analysis } = training;
+  const blocks = (names: readonly string[], placesOf: (factor: BoundFactor) => readonly BoundPlace[]) =>
+    names.map((name, tensor) => {
+      let block = tensors.get(name);
+      for (const { factor, ways } of parts) {
+        const place = placesOf(factor).find((each) => each.tensor === tensor);
+        if (block !== undefined && place !== undefined) block = blockOf(block, place.axis, ways);
+      }
+      return block;
+    });
+  const { gradientOf } = analysis.costing.gradients;
+  return definition.cost(
+    makeCostContext({
+      opset: operator.opset ?? opsetOf(analysis.graph.operatorSets, operator.domain),
+      inputs: blocks(operator.inputs, (factor) => factor.inputs),
+      hasInput: (index) => (operator.inputs[index] ?? '') !== '',
+      outputs: blocks(operator.outputs, (factor) => factor.outputs),
+      contents: operator.inputs.map((name, input) =>
+        contents(name)?.map((size, element) =>
+          parts.reduce((left, { factor, ways }) => {
+            const isStated = factor.sizes?.some(
+              (each) => each.kind === 'content' && each.input === input && each.element === element,
+            );
+            return isStated === true ? left / ways : left;
+          }, size),
+        ),
+      ),
+      gradients: operator.inputs.map((_, index) =>
+        training.requiresGradient.size === 0 ? 'none' : gradientOf(operator, index),
+      ),
+      attributes: parts.reduce(
+        (attributes, { factor, ways }) => dividedAttributes(attributes, factor, ways),
+        operator.attributes,
+      ),
+      training: training.requiresGradient.size > 0,
+    }),
+  );
+}
+
+function dividedAttributes(
+  before: Operator['attributes'],
+  { sizes = [] }: BoundFactor,
+  ways: number,
+): Operator['attributes'] {
+  const stated = sizes.flatMap((size) => (size.kind === 'attribute' ? [size] : []));
+  if (stated.length === 0) return before;
+  const attributes = new Map(before);
+  for (const { name, element } of stated) {
+    const attribute = attributes.get(name);
+    const divided = attribute && dividedAttribute(attribute, element, ways);
+    if (divided !== undefined) attributes.set(name, divided);
+  }
+  return attributes;
+}
+
+function dividedAttribute(
+  attribute: Attribute<Graph>,
+  element: number | undefined,
+  ways: number,
+): Attribute<Graph> {
+  if (attribute.kind === 'int') return { ...attribute, value: attribute.value / ways };
+  if (attribute.kind !== 'ints' || element === undefined) return attribute;
+  return {
+    ...attribute,
+    value: attribute.value.map((size, each) => (each === element ? size / ways : size)),
+  };
+}
