@@ -13,9 +13,9 @@ const elsewhere = [
   /^server\/src\/node\/serverMain\.ts$/,
   /^server\/src\/analysis\/convertModel\.ts$/,
   /^server\/src\/formats\/onnx\/writeOnnx\.ts$/,
-  /^server\/src\/benchmark\/runBenchmark\.ts$/,
+  /^server\/src\/benchmark\/followRunner\.ts$/,
   // Custom properties of style sheets are written like options.
-  /^server\/src\/(?:charts|estimate\/report)\/\w+Style\.ts$/,
+  /^server\/src\/(?:charts|estimate\/report)\/\w+(?:Style|Script)\.ts$/,
 ];
 /** An option of a text that only a terminal has a width for. */
 const ofTerminal = /hidden; use --width \$\{whole\}/;

@@ -36,7 +36,7 @@ export function planSharedStep(
 ): { readonly how: SharedStepPlan } | { readonly refusal: string } {
   const options = optionValues(framework);
   const value = (name: string): string => options.get(name) ?? '';
-  if (mode === 'inference') return { refusal: 'in inference there is no step to share: leave out --ranks' };
+  if (mode === 'inference') return { refusal: 'in inference there is no step to share: measure one GPU' };
   if (parallel !== undefined)
     return { refusal: 'the benchmark shares a step by its batch only: leave out the parallel layout' };
   if (framework.name === 'pytorch-ddp')

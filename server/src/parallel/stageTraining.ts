@@ -5,6 +5,7 @@
 
 import type { Folded, ModelAnalysis, TrainingGraph } from '../analysis/modelAnalysis.ts';
 import { type Fold, foldedIndex } from '../analysis/repetition/foldGraph.ts';
+import { entryAt } from '../model/at.ts';
 import { memoizeRecent } from '../model/memoizeRecent.ts';
 import { isSameContent } from '../model/sameContent.ts';
 import { blockRun, foldOf } from './blockRun.ts';
@@ -67,7 +68,7 @@ function layersIn({ layers }: ModelAnalysis, fold: Fold, short: ModelAnalysis): 
     for (const index of operators) layerOf.set(index, layer);
   });
   return Int32Array.from(layers, ({ operators: [first] }) =>
-    first === undefined ? 0 : (layerOf.get(foldedIndex(fold, first)) ?? 0),
+    first === undefined ? 0 : entryAt(layerOf, foldedIndex(fold, first)),
   );
 }
 

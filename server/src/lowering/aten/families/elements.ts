@@ -124,7 +124,9 @@ const fakeQuantize: LowerAten = (call) => {
   const self = call.tensor('self');
   const scale = call.operand('scale', self);
   if (self === undefined) return undefined;
-  const attributes = { axis: int(call.number('axis') ?? 0) };
+  // A scale for the whole tensor has no axis.
+  const axis = call.number('axis');
+  const attributes = axis === undefined ? {} : { axis: int(axis) };
   return call.emitMany('FakeQuantize', [self, scale], 1, attributes, ownDomain);
 };
 
