@@ -223,7 +223,7 @@ describe('sharded tables', () => {
 
   test('inference sends lookups alone', () => {
     const opened = openModel(byteSourceOfBuffer(Buffer.from(text())), 'tables.layers.yaml');
-    const framework = { name: 'pytorch-ddp', options: { embeddings: 'table-wise' } };
+    const framework = { name: 'pytorch-ddp', options: { weights: 'fp32', embeddings: 'table-wise' } };
     const { cost } = estimateModel(opened, [{ cluster: 'dgx-a100', gpus: 8, framework, mode: 'inference' }]);
     expect(cost?.messages?.map(({ bytes }) => Math.round(bytes))).toEqual([2 * lookups * 8, bags]);
     expect(cost?.totals.memory.parameters).toBe(network + (2 * tableBytes) / 8);

@@ -49,6 +49,7 @@ const notExecuted: Readonly<Record<string, readonly string[]>> = {
       ':ConstantFill',
       ':Scale',
       'ai.onnx.contrib:FastGelu',
+      'layercost:FakeQuantize',
       'layercost:ProjectedLSTM',
       'layercost:ScatterReduce',
     ],

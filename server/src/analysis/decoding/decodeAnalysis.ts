@@ -130,7 +130,7 @@ function whyNone({ graph }: ModelAnalysis, attentions: readonly CachedAttention[
   const [first] = attentions;
   return first === undefined
     ? 'No attention was found, so that there are no keys and values to keep'
-    : `Attention has no causal mask, first \`${nameOf(first.operator)}\`: tokens see those behind them, so that the model gives all results at once`;
+    : `No causal mask was found in attention, first \`${nameOf(first.operator)}\`. Where tokens see those behind them, a model gives all results at once; else write the mask (\`causal=True\` in a layer spec)`;
 }
 
 const nameOf = ({ name, outputs }: Operator): string => name || (outputs[0] ?? '');

@@ -13,6 +13,7 @@ import { fitsAtBest, runtimeReserve } from '../memory/reservedMemory.ts';
 import { passesOf } from '../plan/stepPlan.ts';
 import { bubbleOf, exchangeTimeOf, type LaidOutStep, layOutStep } from './laidOutStep.ts';
 import { wholeLayers } from './layersOfWorkers.ts';
+import { unevenRounds } from './resolveParallel.ts';
 
 /** Where a cost is unknown, only memory that does not fit is sure: unknown work may hide what waits. */
 export function layoutFindings(step: LaidOutStep, exact: boolean): readonly Finding[] {
@@ -304,12 +305,14 @@ function changed(
   layout: Partial<ParallelScenario>,
   change: Partial<Scenario> = {},
 ): LaidOutStep | undefined {
-  const parallel = { ...step.parallel, ...layout };
+  const asked = { ...step.parallel, ...layout };
+  // One rank has one stage, whatever the schedule of several was.
+  const parallel: ParallelScenario = asked.pipeline === 1 ? { ...asked, chunks: 1, schedule: '1f1b' } : asked;
   const [before, after] = [step.parallel, parallel].map(gpusPerCopy);
   if (before === undefined || after === undefined || step.scenario.gpus % after !== 0) return undefined;
   // Fewer copies have more passes each, so that a step has as many samples; a part of a pass cannot be.
   const passes = (passesOf(step.scenario) * after) / before;
-  if (!Number.isInteger(passes)) return undefined;
+  if (!Number.isInteger(passes) || unevenRounds(parallel, passes).length > 0) return undefined;
   return layOutStep(
     step.training,
     { ...step.scenario, ...change, parallel, accumulate: passes },
