@@ -73,7 +73,10 @@ export function measuredSteps(
         optimizer: mode === 'training' ? 'momentum' : 'none',
         framework: {
           name: 'pytorch-ddp',
-          options: { 'memory-format': row.layout ?? '', ...(mode === 'training' ? ofOldRelease : {}) },
+          options: {
+            'memory-format': row.layout ?? '',
+            ...(mode === 'training' ? ofOldRelease : ofAutocast),
+          },
         },
       });
       if (parts === undefined) continue;
@@ -88,6 +91,8 @@ export function measuredSteps(
   return steps;
 }
 
+/** timm's benchmark of inference: weights stay in fp32. */
+const ofAutocast = { weights: 'fp32' };
 const ofOldRelease = { attention: 'eager', gradients: 'added', 'optimizer-kernels': 'loop' };
 
 const stepRows = (measured: string, mode: Mode): readonly MeasuredRow[] =>

@@ -186,7 +186,12 @@ function timmInference(title: string, gpu: string, compiled: 'yes' | 'no', held:
       optimizer: 'none',
       framework: {
         name: 'pytorch-ddp',
-        options: { 'memory-format': row.layout ?? '', ...(isCompiled(row) ? { compile: 'true' } : {}) },
+        // timm runs autocast: its weights stay in fp32.
+        options: {
+          weights: 'fp32',
+          'memory-format': row.layout ?? '',
+          ...(isCompiled(row) ? { compile: 'true' } : {}),
+        },
       },
     }),
     peer: '',

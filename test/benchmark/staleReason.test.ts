@@ -73,7 +73,10 @@ describe('a result is stale', () => {
     [{ dimensions: { seq: 32 } }, 'measured with seq 16, not 32'],
     [{ precision: 'fp32' }, 'measured with precision bf16, not fp32'],
     [{ optimizer: 'sgd', batch: 1 }, 'measured with batch 4, not 1, measured with optimizer adamw, not sgd'],
-    [{ mode: 'inference' }, 'measured with mode training, not inference'],
+    [
+      { mode: 'inference' },
+      'measured with mode training, not inference, measured with weights fp32, not half',
+    ],
     [{ accumulate: 2 }, 'measured with accumulate 1, not 2'],
     [
       { framework: { name: 'pytorch-ddp', options: { compile: 'true' } } },

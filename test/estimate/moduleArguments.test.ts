@@ -21,7 +21,7 @@ function alive(
 ): readonly number[] {
   const opened = openOnnxText(rows(nodes), 'modules.onnxtxt');
   const { training, scenario, cluster } = estimateModel(opened, [
-    { mode: 'inference', ...(framework === undefined ? {} : { framework }) },
+    { mode: 'inference', precision: 'fp32', ...(framework === undefined ? {} : { framework }) },
   ]);
   if (training === undefined || scenario === undefined || cluster === undefined) throw new Error('no plan');
   const { unkept } = forwardMemory(planStep(training, scenario, cluster), undefined, variables);

@@ -48,7 +48,7 @@ const fakeQuantize = define({
   type: 'FakeQuantize',
   domain: ownDomain,
   documentation:
-    'x rounded to steps of an integer type, in floating point (torch.fake_quantize_per_tensor_affine of PyTorch 2.13, FakeQuantize-1)',
+    'x rounded to steps of an integer type (torch.fake_quantize_per_tensor_affine of PyTorch 2.13, FakeQuantize-1)',
   inputs: [data('x'), detached('scale'), detached('zero_point')],
   traits: ['passes-elements'],
   pytorch: { layer: 'FakeQuantize', autocast: 'widest' },

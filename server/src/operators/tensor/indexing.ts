@@ -143,7 +143,7 @@ const scatterReduce = define({
   type: 'ScatterReduce',
   domain: ownDomain,
   documentation:
-    'the input with the elements of each index reduced into one (torch.Tensor.scatter_reduce of PyTorch 2.13, ScatterReduce-1)',
+    'the input with elements of each index reduced into one (torch.Tensor.scatter_reduce of PyTorch 2.13, ScatterReduce-1)',
   inputs: [data('data'), detached('indices'), data('updates')],
   pytorch: { layer: 'ScatterReduce', autocast: 'widest' },
   runner: noRule.unwritten,
