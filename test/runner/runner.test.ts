@@ -9,9 +9,10 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
+import { collectiveOperations } from '../../server/src/benchmark/benchmarkEvents.ts';
 import { type BenchmarkPlan, planBenchmark } from '../../server/src/benchmark/benchmarkPlan.ts';
 import { runBenchmark } from '../../server/src/benchmark/runBenchmark.ts';
-import { collectiveSizes, runCollectives } from '../../server/src/benchmark/runCollectives.ts';
+import { runCollectives } from '../../server/src/benchmark/runCollectives.ts';
 import { planSharedStep, type SharedStepPlan } from '../../server/src/benchmark/sharedStep.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
@@ -188,13 +189,14 @@ describe.skipIf(python === undefined)(
         device: 'cpu',
         ranks: 2,
         budgetSeconds: 0.5,
+        sizes: [1_024, 65_536],
         ...(python === undefined ? {} : { python }),
       });
       expect(failure).toBeUndefined();
       const rows = measurements?.rows ?? [];
-      expect(
-        new Set(rows.filter(({ operation }) => operation === 'all-reduce').map(({ bytes }) => bytes)),
-      ).toEqual(new Set(collectiveSizes));
+      expect(rows.map(({ operation, bytes }) => [operation, bytes])).toEqual(
+        collectiveOperations.flatMap((operation) => [1_024, 65_536].map((bytes) => [operation, bytes])),
+      );
       expect(rows.every(({ median, ranks }) => median > 0 && ranks === 2)).toBe(true);
     });
 

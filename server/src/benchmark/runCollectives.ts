@@ -11,6 +11,8 @@ export interface CollectivesOptions extends RunnerOptions {
   readonly ranks: number;
   /** Seconds to aim at for all of them. */
   readonly budgetSeconds: number;
+  /** Bytes of whole tensors; `collectiveSizes` unless given. */
+  readonly sizes?: readonly number[];
 }
 
 export interface MeasuredCollectives {
@@ -32,9 +34,14 @@ export interface MeasuredCollective {
 /** 1 KiB to 256 MiB, in steps of four. */
 export const collectiveSizes: readonly number[] = Array.from({ length: 10 }, (_, step) => 1_024 * 4 ** step);
 
-export const runCollectives = ({ ranks, budgetSeconds, ...options }: CollectivesOptions) =>
+export const runCollectives = ({
+  ranks,
+  budgetSeconds,
+  sizes = collectiveSizes,
+  ...options
+}: CollectivesOptions) =>
   followRunner(
-    { collectives: { operations: collectiveOperations, bytes: collectiveSizes, budgetSeconds } },
+    { collectives: { operations: collectiveOperations, bytes: sizes, budgetSeconds } },
     new CollectedRows(),
     { ...options, ranks, batch: 1, totalSeconds: Math.max(600, 10 * budgetSeconds) },
   );
