@@ -12,6 +12,7 @@ import {
 } from '../../server/src/benchmark/runBenchmark.ts';
 import { smallPlan } from './smallPlan.ts';
 
+const runnerFolder = join(import.meta.dirname, '../../server/src/benchmark/runner');
 const fake = join(import.meta.dirname, 'fakes/badRunner.mjs');
 
 function run(behaviour: string, options: Partial<BenchmarkOptions> = {}): Promise<BenchmarkOutcome> {
@@ -69,6 +70,18 @@ describe('a runner that misbehaves', () => {
     expect(failure?.kind).toBe(kind);
     expect(failure?.message).toMatch(message);
     expect(failure?.message).not.toMatch(/\.$/);
+  });
+
+  it.each([
+    [['no-such-launcher', 'x'], /There is no program no-such-launcher.*correct the launcher/],
+    [
+      [process.execPath, '-e', 'console.error("Permission denied"); process.exit(255)', '--'],
+      /ended with exit status 255 before python3 said anything: check that it starts python3.*last line: Permission denied/,
+    ],
+  ])('behind the launcher %j', async (launcher, message) => {
+    const { failure } = await runBenchmark(smallPlan({}), { runner: runnerFolder, launcher });
+    expect(failure?.kind).toBe('no-launcher');
+    expect(failure?.message).toMatch(message);
   });
 
   it('that hangs is stopped although it ignores SIGTERM', async () => {

@@ -86,7 +86,7 @@ describe('settings', () => {
       const schema = Object.entries(settingsShape).find(([name]) => `layercost.${name}` === key)?.[1];
       for (const choice of entry.enum ?? []) expect(schema?.safeParse(choice).success).toBe(true);
       expect(schema?.safeParse('no such choice').success).toBe(
-        entry.type === 'string' && entry.enum === undefined,
+        entry.type === 'string' && entry.enum === undefined && entry.pattern === undefined,
       );
       if (entry.enumDescriptions) expect(entry.enumDescriptions).toHaveLength(entry.enum?.length ?? 0);
     },
@@ -111,6 +111,7 @@ describe('settings', () => {
 
   it('that start a program or name a file are restricted until the workspace is trusted', () => {
     expect(manifest.capabilities.untrustedWorkspaces.restrictedConfigurations).toEqual([
+      'layercost.benchmark.launcher',
       'layercost.benchmark.python',
       'layercost.cluster',
       'layercost.framework',

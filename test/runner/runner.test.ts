@@ -5,7 +5,7 @@
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
-import { homedir } from 'node:os';
+import { homedir, hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
@@ -181,6 +181,30 @@ describe.skipIf(python === undefined)(
       expect(measurements?.sharedStep).toMatchObject({ ranks: 2, backend: 'gloo' });
       expect(measurements?.sharedStep?.whole).toBeGreaterThan(0);
       expect(measurements?.step).toBeGreaterThan(0);
+    });
+
+    it('runs behind a launcher, which has none of its files', async () => {
+      const { measurements, failure } = await runBenchmark(
+        { ...planOf(transformer), model: 'a "quoted" 模型', budgetSeconds: 0.5 },
+        { runner, device: 'cpu', launcher: ['env', '-C', '/'], ...(python === undefined ? {} : { python }) },
+      );
+      expect(failure).toBeUndefined();
+      expect(measurements?.step).toBeGreaterThan(0);
+      expect(measurements?.reached).toMatchObject({ launcher: 'env -C /', name: hostname() });
+    });
+
+    it('starts processes behind a launcher', async () => {
+      const { measurements, failure } = await runCollectives({
+        runner,
+        device: 'cpu',
+        launcher: ['env', '-C', '/'],
+        ranks: 2,
+        budgetSeconds: 0.2,
+        sizes: [1_024],
+        ...(python === undefined ? {} : { python }),
+      });
+      expect(failure).toBeUndefined();
+      expect(measurements?.rows.map(({ operation }) => operation)).toEqual(collectiveOperations);
     });
 
     it('measures collectives of two processes', async () => {

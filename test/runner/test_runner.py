@@ -19,7 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 from layercost_runner.benchmark import benchmark  # noqa: E402
 from layercost_runner.caches import Caches  # noqa: E402
-from layercost_runner.device import CudaClock, NoDevice, is_out_of_memory, open_device  # noqa: E402
+from layercost_runner.device import EventClock, NoDevice, _library, has_gpu, is_out_of_memory, open_device  # noqa: E402
 from layercost_runner.events import Events  # noqa: E402
 from layercost_runner.layers import layer_key  # noqa: E402
 from layercost_runner.measure import intervals, repeats_for, summarise  # noqa: E402
@@ -579,7 +579,7 @@ class Timing(unittest.TestCase):
         with mock.patch.object(torch.cuda, "Event", Event), mock.patch.object(
             torch.cuda, "synchronize", lambda: calls.append("synchronize")
         ):
-            clock = CudaClock()
+            clock = EventClock(torch.cuda)
             (span,) = intervals(clock, lambda: [clock.mark(), clock.mark()], 0.0, fewest=3, most=9, warm_ups=2)
         self.assertEqual(span, [0.002] * 3)
         warm_up = ["record", "record", "synchronize"]
@@ -594,6 +594,43 @@ class Devices(unittest.TestCase):
         fallback = open_device("auto", "tf32")
         self.assertEqual((fallback.kind, fallback.precision), ("cpu", "fp32"))
         self.assertIn("measured on the CPU, which says nothing about a GPU", fallback.notes[0])
+
+    def test_one_of_several_gpus_is_taken_by_its_number(self):
+        chosen = []
+        with mock.patch.multiple(
+            torch.cuda,
+            is_available=lambda: True,
+            device_count=lambda: 2,
+            set_device=chosen.append,
+            get_device_name=lambda: "NVIDIA Fake",
+            is_bf16_supported=lambda: True,
+        ):
+            device = open_device("cuda:1", "bf16")
+            self.assertEqual((device.kind, device.name, chosen, device.notes), ("cuda", "NVIDIA Fake", [1], []))
+            with self.assertRaisesRegex(NoDevice, "there is no cuda:2; 2 are there, counted from 0"):
+                open_device("cuda:2", "bf16")
+            self.assertIn("2 GPUs are there; one was used", open_device("cuda", "bf16").notes[0])
+
+    @unittest.skipIf(not hasattr(torch, "xpu"), "this torch is older than torch.xpu")
+    def test_gpus_of_intel_and_apple(self):
+        made = []
+        clock = mock.Mock(Event=lambda enable_timing: made.append("event") or mock.Mock(elapsed_time=lambda end: 3.0))
+        with mock.patch.object(torch, "xpu", clock):
+            clock.is_available.return_value = True
+            clock.get_device_name.return_value = "Intel Fake"
+            clock.max_memory_allocated.return_value = 7
+            device = open_device("auto", "tf32")
+            self.assertEqual((device.kind, device.name, device.precision), ("xpu", "Intel Fake", "fp32"))
+            self.assertEqual(device.notes, ["tf32 exists on GPUs of NVIDIA only; ran in fp32"])
+            self.assertEqual(device.peak_memory(), 7)
+            timed = device.clock()
+            self.assertEqual(timed.seconds(timed.mark(), timed.mark()), 0.003)
+        self.assertEqual(made, ["event", "event"])
+        # Apple's names its events otherwise and counts no peak.
+        apple = mock.Mock(spec=["event", "synchronize"])
+        EventClock(apple).mark()
+        apple.event.Event.assert_called_once_with(enable_timing=True)
+        self.assertFalse(has_gpu("mps") and _library("mps") is None)
 
     def test_running_out_of_memory_is_known_by_both_allocators(self):
         self.assertTrue(is_out_of_memory(RuntimeError("DefaultCPUAllocator: can't allocate memory")))

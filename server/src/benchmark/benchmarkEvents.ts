@@ -1,6 +1,8 @@
 /** What the runner says, one JSON object per line. Every line is checked against these schemas on arrival. */
 
 import { z } from 'zod';
+import { deviceKinds } from './deviceChoice.ts';
+import { machineSchema } from './machine.ts';
 
 /** Raised when an event changes its meaning. A runner that speaks a newer protocol is refused. */
 export const protocolVersion = 1;
@@ -25,7 +27,7 @@ const helloSchema = z.object({
 
 const deviceSchema = z.object({
   event: z.literal('device'),
-  kind: z.enum(['cuda', 'cpu']),
+  kind: z.enum(deviceKinds),
   name: z.string(),
   torch: z.string(),
   /** CUDA or ROCm version `torch` was built for. */
@@ -36,6 +38,8 @@ const deviceSchema = z.object({
   /** What really runs; differs from the plan where the device cannot. */
   precision: z.string(),
   notes: z.array(z.string()),
+  /** Where it stands. */
+  machine: machineSchema.optional(),
 });
 
 const progressSchema = z.object({

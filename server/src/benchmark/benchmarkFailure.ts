@@ -6,6 +6,7 @@ import type { FoundPython } from './findPythons.ts';
 export type BenchmarkFailureKind =
   | ErrorEvent['kind']
   | 'no-interpreter'
+  | 'no-launcher'
   | 'cancelled'
   | 'hang'
   | 'timeout'
@@ -29,6 +30,24 @@ export function cannotStart(python: string, code: string | undefined): string {
   }
   if (code === 'EACCES') return `${python} is not an executable file: ${choosePython}`;
   return `${python} could not be started (${code ?? 'unknown reason'}): ${choosePython}`;
+}
+
+export const noLauncher = (command: string, code: string | undefined): string =>
+  code === 'ENOENT'
+    ? `There is no program ${command}, with which the launcher begins: correct the launcher, or leave it out`
+    : `${command} of the launcher could not be started (${code ?? 'unknown reason'}): correct the launcher, or leave it out`;
+
+/** The launcher ended before Python said anything. */
+export function launcherEnded(
+  launcher: readonly string[],
+  python: string,
+  code: number | null,
+  signal: NodeJS.Signals | null,
+  logTail: string,
+): string {
+  const lastLine = logTail.trimEnd().split('\n').at(-1)?.trim() ?? '';
+  const how = signal === null ? `exit status ${code ?? 'unknown'}` : `signal ${signal}`;
+  return `\`${launcher.join(' ')}\` ended with ${how} before ${python} said anything: check that it starts ${python} there and passes standard input on${lastLine === '' ? '' : `; its last line: ${lastLine}`}`;
 }
 
 /** The oldest Python that the runner's sources can be read by. */

@@ -3,6 +3,8 @@
 import type { Range } from '../model/estimate.ts';
 import type { LayerMeasurement, LayerMeasurements } from '../model/measurement.ts';
 import type { Seconds } from '../model/units.ts';
+import type { DeviceKind } from './deviceChoice.ts';
+import type { Machine } from './machine.ts';
 
 export interface BenchmarkMeasurements extends LayerMeasurements {
   readonly device: BenchmarkDevice;
@@ -17,12 +19,14 @@ export interface BenchmarkMeasurements extends LayerMeasurements {
   readonly notMeasured: ReadonlyMap<string, string>;
   /** What a reader must know to judge the times: fallbacks, shapes that differ from the prediction. */
   readonly notes: readonly string[];
+  /** Where a launcher reached it: the machine, with the launcher's words. */
+  readonly reached?: Machine;
   /** The step as Python; absent where it could not be written. */
   readonly program?: string;
 }
 
 export interface BenchmarkDevice {
-  readonly kind: 'cuda' | 'cpu';
+  readonly kind: DeviceKind;
   /** "NVIDIA H200", or the processor with its threads. */
   readonly name: string;
   readonly torch: string;

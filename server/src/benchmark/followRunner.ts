@@ -15,7 +15,9 @@ import {
   cancelled,
   cannotStart,
   endedEarly,
+  launcherEnded,
   newerProtocol,
+  noLauncher,
   notAnEvent,
   nothingMeasured,
   otherPythons,
@@ -23,7 +25,9 @@ import {
   silent,
   tookTooLong,
 } from './benchmarkFailure.ts';
+import type { DeviceChoice } from './deviceChoice.ts';
 import { type FoundPython, findPythons } from './findPythons.ts';
+import { runnerCommand } from './runnerCommand.ts';
 import { startRunner } from './runnerProcess.ts';
 
 export interface RunnerOptions {
@@ -31,8 +35,10 @@ export interface RunnerOptions {
   readonly runner: string;
   /** Interpreter, `python3` unless given (`python` on Windows). */
   readonly python?: string;
-  /** `auto` takes the GPU where there is one, otherwise the CPU, and says so. */
-  readonly device?: 'auto' | 'cuda' | 'cpu';
+  /** `auto` unless given. */
+  readonly device?: DeviceChoice;
+  /** Words that reach Python on another machine; it needs none of Layercost's files. */
+  readonly launcher?: readonly string[];
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: BenchmarkProgress) => void;
   /** What the runner logs, as it comes. */
@@ -88,9 +94,11 @@ export function followRunner<Measurements>(
   collected: Collected<Measurements>,
   options: Run,
 ): Promise<RunnerOutcome<Measurements>> {
-  const python = options.python ?? defaultPython;
+  const { totalSeconds, batch, ranks, launcher = [] } = options;
+  const [reached] = launcher;
+  // Behind a launcher may be another system than this one.
+  const python = options.python ?? (reached === undefined ? defaultPython : 'python3');
   const silenceSeconds = options.silenceSeconds ?? 60;
-  const { totalSeconds, batch, ranks } = options;
 
   return new Promise((resolve) => {
     let log = '';
@@ -124,8 +132,14 @@ export function followRunner<Measurements>(
       const { measurements } = collected;
       finish({ ...(measurements === undefined ? {} : { measurements }), failure: { kind, message, log } });
     };
+    // The Pythons of this machine are of no use behind a launcher.
     const failForPython = async (kind: BenchmarkFailureKind, message: string): Promise<void> =>
-      fail(kind, `${message}. ${otherPythons(await (options.findPythons ?? findPythons)())}`);
+      fail(
+        kind,
+        reached === undefined
+          ? `${message}. ${otherPythons(await (options.findPythons ?? findPythons)())}`
+          : message,
+      );
 
     const receive = (event: BenchmarkEvent): void => {
       switch (event.event) {
@@ -153,45 +167,50 @@ export function followRunner<Measurements>(
       }
     };
 
-    const runner = startRunner(
+    const started = runnerCommand(JSON.stringify(input), {
+      runner: options.runner,
       python,
-      [...launcherOf(ranks), options.runner, '--device', options.device ?? 'auto'],
-      JSON.stringify(input),
-      {
-        line(text) {
-          if (failure !== undefined) return;
-          const event = parseEvent(text);
-          if (event === undefined) {
-            giveUp('protocol', protocolProblem(text));
-            return;
-          }
-          clearTimeout(silence);
-          silence = setTimeout(onSilence, silenceSeconds * 1_000);
-          receive(event);
-        },
-        log(text) {
-          log = (log + text).slice(-keptLog);
-          options.onLog?.(text);
-        },
-        refused(code) {
-          void failForPython('no-interpreter', cannotStart(python, code));
-        },
-        ended(code, signal) {
-          if (failure?.kind === 'torch-missing') void failForPython(failure.kind, failure.message);
-          else if (failure !== undefined) fail(failure.kind, failure.message);
-          else if (!greeted && ranks !== undefined && /No module named .?torch/.test(log))
-            void failForPython('torch-missing', reported(noTorch, python, batch));
-          // It said nothing at all: an interpreter too old to read the runner's source.
-          else if (!greeted) void failForPython('crash', endedEarly(code, signal, phase, log));
-          else if (!collected.done) fail('crash', endedEarly(code, signal, phase, log));
-          else {
-            const { measurements } = collected;
-            if (measurements === undefined) fail('nothing-measured', nothingMeasured(collected.firstReason));
-            else finish({ measurements });
-          }
-        },
+      device: options.device ?? 'auto',
+      ranks,
+      launcher,
+    });
+    const runner = startRunner(started.command, started.args, started.input, {
+      line(text) {
+        if (failure !== undefined) return;
+        const event = parseEvent(text);
+        if (event === undefined) {
+          giveUp('protocol', protocolProblem(text));
+          return;
+        }
+        clearTimeout(silence);
+        silence = setTimeout(onSilence, silenceSeconds * 1_000);
+        receive(event);
       },
-    );
+      log(text) {
+        log = (log + text).slice(-keptLog);
+        options.onLog?.(text);
+      },
+      refused(code) {
+        if (reached === undefined) void failForPython('no-interpreter', cannotStart(python, code));
+        else fail('no-launcher', noLauncher(reached, code));
+      },
+      ended(code, signal) {
+        if (failure?.kind === 'torch-missing') void failForPython(failure.kind, failure.message);
+        else if (failure !== undefined) fail(failure.kind, failure.message);
+        else if (!greeted && ranks !== undefined && /No module named .?torch/.test(log))
+          void failForPython('torch-missing', reported(noTorch, python, batch));
+        // It said nothing at all: an interpreter too old to read the runner's source.
+        else if (!greeted && reached !== undefined)
+          fail('no-launcher', launcherEnded(launcher, python, code, signal, log));
+        else if (!greeted) void failForPython('crash', endedEarly(code, signal, phase, log));
+        else if (!collected.done) fail('crash', endedEarly(code, signal, phase, log));
+        else {
+          const { measurements } = collected;
+          if (measurements === undefined) fail('nothing-measured', nothingMeasured(collected.firstReason));
+          else finish({ measurements });
+        }
+      },
+    });
     options.signal?.addEventListener('abort', onAbort, { once: true });
   });
 }
@@ -219,11 +238,5 @@ function parseJson(line: string): unknown {
     return undefined;
   }
 }
-
-/** torch's own launcher starts the processes; with `--standalone` they meet on this machine. */
-const launcherOf = (ranks: number | undefined): readonly string[] =>
-  ranks === undefined
-    ? []
-    : ['-m', 'torch.distributed.run', '--standalone', '--nproc-per-node', String(ranks)];
 
 const noTorch = { event: 'error', kind: 'torch-missing', message: 'no module named torch' } as const;

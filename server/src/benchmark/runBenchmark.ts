@@ -31,12 +31,16 @@ export const runBenchmark = (
   plan: BenchmarkPlan,
   { shared, totalSeconds = Math.max(600, 10 * plan.budgetSeconds), ...options }: BenchmarkOptions,
 ) =>
-  followRunner(shared === undefined ? plan : { ...plan, shared: shared.how }, new CollectedEvents(plan), {
-    ...options,
-    totalSeconds,
-    batch: plan.batch,
-    ...(shared === undefined ? {} : { ranks: shared.ranks }),
-  });
+  followRunner(
+    shared === undefined ? plan : { ...plan, shared: shared.how },
+    new CollectedEvents(plan, options.launcher ?? []),
+    {
+      ...options,
+      totalSeconds,
+      batch: plan.batch,
+      ...(shared === undefined ? {} : { ranks: shared.ranks }),
+    },
+  );
 
 /** What the events of one run say, put together. */
 class CollectedEvents implements Collected<BenchmarkMeasurements> {
@@ -52,7 +56,10 @@ class CollectedEvents implements Collected<BenchmarkMeasurements> {
   #program: string | undefined;
   #shared: SharedStepEvent | undefined;
 
-  constructor(plan: BenchmarkPlan) {
+  readonly #launcher: string;
+
+  constructor(plan: BenchmarkPlan, launcher: readonly string[]) {
+    this.#launcher = launcher.join(' ');
     this.#known = new Set(plan.layers.map((layer) => layer.name));
   }
 
@@ -122,6 +129,9 @@ class CollectedEvents implements Collected<BenchmarkMeasurements> {
     return {
       origin: originOf(device, new Date()),
       device: deviceOf(device),
+      ...(this.#launcher === '' || device.machine === undefined
+        ? {}
+        : { reached: { ...device.machine, launcher: this.#launcher } }),
       layers: this.#layers,
       notMeasured: this.#notMeasured,
       notes: this.#notes,

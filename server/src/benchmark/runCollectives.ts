@@ -1,8 +1,12 @@
 /** Measures collectives of torch.distributed over the GPUs of this machine, by size, with nothing beside them. */
 
 import { type Seconds, seconds } from '../model/units.ts';
-import type { DeviceEvent } from './benchmarkEvents.ts';
-import { type CollectiveEvent, type CollectiveOperation, collectiveOperations } from './benchmarkEvents.ts';
+import {
+  type CollectiveEvent,
+  type CollectiveOperation,
+  collectiveOperations,
+  type DeviceEvent,
+} from './benchmarkEvents.ts';
 import type { BenchmarkDevice } from './benchmarkMeasurements.ts';
 import { deviceOf } from './deviceOf.ts';
 import { type Collected, followRunner, type ResultEvent, type RunnerOptions } from './followRunner.ts';

@@ -5,7 +5,9 @@ import type { LayerMeasurements } from '../model/measurement.ts';
 import { seconds } from '../model/units.ts';
 import { type BenchmarkMeasurements, type MeasuredLayer, originOf } from './benchmarkMeasurements.ts';
 import { type Computation, conditionsSchema } from './computation.ts';
+import { deviceKinds } from './deviceChoice.ts';
 import { layerSumLines } from './layerSum.ts';
+import { type Machine, machineSchema } from './machine.ts';
 
 /** Raised when an older version could misread a newer file. */
 const savedVersion = 1;
@@ -14,15 +16,6 @@ const time = z.number().nonnegative().transform(seconds);
 /** A key that is absent in the file is absent here too. */
 const optionalTime = time.exactOptional();
 const quartiles = z.object({ low: time, high: time });
-
-const machineSchema = z.object({
-  name: z.string(),
-  platform: z.string(),
-  processor: z.string(),
-  cores: z.number().int().nonnegative(),
-});
-/** Of the processes that ran: the same name with another processor is another machine. */
-export type Machine = z.infer<typeof machineSchema>;
 
 export const savedResultSchema = z.object({
   version: z.literal(savedVersion),
@@ -35,7 +28,7 @@ export const savedResultSchema = z.object({
   endedEarly: z.string().nullable(),
   machine: machineSchema,
   device: z.object({
-    kind: z.enum(['cuda', 'cpu']),
+    kind: z.enum(deviceKinds),
     name: z.string(),
     torch: z.string(),
     cuda: z.string().exactOptional(),

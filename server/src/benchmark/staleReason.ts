@@ -1,7 +1,8 @@
 /** Why a kept result is not one of this model in this scenario on this machine. */
 
 import type { Computation, Conditions } from './computation.ts';
-import type { Machine, SavedResult } from './savedResult.ts';
+import type { Machine } from './machine.ts';
+import type { SavedResult } from './savedResult.ts';
 
 /** One clause for a person; `undefined` where the result may stand beside this prediction. */
 export function staleReason(
@@ -10,7 +11,8 @@ export function staleReason(
   here: Machine,
 ): string | undefined {
   const { machine, computation } = saved;
-  if (machineKeys.some((key) => machine[key] !== here[key]))
+  // A launcher measures elsewhere on purpose; what ran there is named beside its times.
+  if (machine.launcher === undefined && machineKeys.some((key) => machine[key] !== here[key]))
     return machine.name === here.name
       ? `measured on another machine of this name: ${machine.processor}`
       : `measured on ${machine.name}, not on ${here.name}`;

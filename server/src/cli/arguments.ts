@@ -6,6 +6,8 @@ import {
   type WeightChoice,
   weightForms,
 } from '../analysis/conversionRequest.ts';
+import { type DeviceChoice, deviceKinds, isDeviceChoice } from '../benchmark/deviceChoice.ts';
+import { launcherWords } from '../benchmark/launcherWords.ts';
 import { type ChartName, chartNames } from '../estimate/figures/chartNames.ts';
 import { readInputText } from '../export/inputTexts.ts';
 import { didYouMean } from '../model/nearestName.ts';
@@ -65,7 +67,9 @@ export type Arguments =
       readonly command: 'benchmark';
       readonly file: string;
       readonly python: string | undefined;
-      readonly device: 'auto' | 'cuda' | 'cpu';
+      readonly device: DeviceChoice;
+      /** Words that reach Python on another machine; none for this one. */
+      readonly launcher: readonly string[];
       /** As a step leaves them, or as the run before of the same layer. */
       readonly caches: 'cold' | 'hot';
       /** Where the step is written as Python. */
@@ -79,7 +83,9 @@ export type Arguments =
       readonly command: 'collectives';
       readonly ranks: number;
       readonly python: string | undefined;
-      readonly device: 'auto' | 'cuda' | 'cpu';
+      readonly device: DeviceChoice;
+      /** Words that reach Python on another machine; none for this one. */
+      readonly launcher: readonly string[];
       readonly format: 'table' | 'json';
     }
   | {
@@ -138,6 +144,20 @@ export function readArguments(argv: readonly string[]): ArgumentsResult {
 /** One process has nobody to exchange with. */
 function readRanks(text: string | undefined): number | undefined {
   return wholeNumber('--ranks', text, 2);
+}
+
+const sharedDevices: readonly string[] = ['auto', 'cuda', 'cpu'];
+
+/** A kind of device, or one of several GPUs. */
+function readDevice(text = 'auto', ranks: string | undefined): DeviceChoice {
+  if (ranks !== undefined && !sharedDevices.includes(text))
+    throw new WrongArgument(
+      `--ranks runs on cuda or cpu, not on ${text}: each process takes the GPU of its number`,
+    );
+  if (isDeviceChoice(text)) return text;
+  throw new WrongArgument(
+    `--device ${text} is none of auto, ${deviceKinds.join(', ')}; one of several GPUs is cuda:0, cuda:1 and so on`,
+  );
 }
 
 const commands: readonly string[] = [
@@ -249,6 +269,7 @@ function readCommand(command: string, rest: readonly string[]): Arguments {
         format: textOption,
         python: textOption,
         device: textOption,
+        launcher: textOption,
         caches: textOption,
         keep: textOption,
         ranks: textOption,
@@ -259,7 +280,8 @@ function readCommand(command: string, rest: readonly string[]): Arguments {
         python: values.python,
         keep: values.keep,
         ranks: readRanks(values.ranks),
-        device: oneOf('--device', values.device, ['auto', 'cuda', 'cpu'], 'auto'),
+        device: readDevice(values.device, values.ranks),
+        launcher: launcherWords(values.launcher ?? ''),
         caches: oneOf('--caches', values.caches, ['cold', 'hot'], 'cold'),
         format: oneOf('--format', values.format, ['table', 'json'], 'table'),
         scenario: readScenario(values, wholeNumber('--gpus', values.gpus, 1)),
@@ -270,6 +292,7 @@ function readCommand(command: string, rest: readonly string[]): Arguments {
         format: textOption,
         python: textOption,
         device: textOption,
+        launcher: textOption,
         ranks: textOption,
       });
       if (positionals.length > 0) throw new WrongArgument('layercost collectives takes no file');
@@ -280,7 +303,8 @@ function readCommand(command: string, rest: readonly string[]): Arguments {
         command,
         ranks,
         python: values.python,
-        device: oneOf('--device', values.device, ['auto', 'cuda', 'cpu'], 'auto'),
+        device: readDevice(values.device, values.ranks),
+        launcher: launcherWords(values.launcher ?? ''),
         format: oneOf('--format', values.format, ['table', 'json'], 'table'),
       };
     }

@@ -109,7 +109,7 @@ function table(
   predictedOn: string,
 ): string {
   const { device, wholeStep } = measured;
-  const onGpu = device.kind === 'cuda';
+  const onGpu = device.kind !== 'cpu';
   const label = onGpu ? `GPU: ${device.name}` : `CPU, not a GPU: ${device.name}`;
   return [
     `measured on ${label}, ${device.precision}, torch ${device.torch}${device.cuda === undefined ? '' : `, CUDA ${device.cuda}`}`,

@@ -1,5 +1,6 @@
 /** Options of `layercost calibrate`. */
 
+import { type DeviceKind, deviceKinds } from '../benchmark/deviceChoice.ts';
 import { oneOf, WrongArgument } from './optionValues.ts';
 import { parseOptions } from './parseOptions.ts';
 
@@ -8,13 +9,11 @@ export interface CalibrateArguments {
   /** Whose workspace has the results; left out, the current folder. */
   readonly folder: string;
   /** Which results count; left out, those of the device of the newest. */
-  readonly device: 'cuda' | 'cpu' | undefined;
+  readonly device: DeviceKind | undefined;
   /** Names of results; none: all of this machine and device. */
   readonly results: readonly string[];
   readonly output: string | undefined;
 }
-
-const devices = ['cuda', 'cpu'] as const;
 
 /** Throws `WrongArgument`. */
 export function readCalibrateArguments(rest: readonly string[]): CalibrateArguments {
@@ -31,7 +30,7 @@ export function readCalibrateArguments(rest: readonly string[]): CalibrateArgume
   return {
     command: 'calibrate',
     folder,
-    device: values.device === undefined ? undefined : oneOf('--device', values.device, devices, 'cpu'),
+    device: values.device === undefined ? undefined : oneOf('--device', values.device, deviceKinds, 'cpu'),
     results: values.results?.split(',') ?? [],
     output: values.output,
   };

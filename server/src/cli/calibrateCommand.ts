@@ -8,6 +8,7 @@ import { type MachineFile, machineProfile } from '../benchmark/calibration/machi
 import { requestOfConditions } from '../benchmark/calibration/requestOfConditions.ts';
 import { timingsOfRun } from '../benchmark/calibration/timingsOfRun.ts';
 import { computationOf } from '../benchmark/computation.ts';
+import type { DeviceKind } from '../benchmark/deviceChoice.ts';
 import type { SavedResult } from '../benchmark/savedResult.ts';
 import { computeOfStep } from '../estimate/computeOfStep.ts';
 import { planStep } from '../estimate/plan/stepPlan.ts';
@@ -75,10 +76,14 @@ function usableResults(
 function whyNotUsable(
   { machine, device, computation: { conditions }, layers }: SavedResult,
   processor: string,
-  kind: 'cuda' | 'cpu' | undefined,
+  kind: DeviceKind | undefined,
   first: SavedResult | undefined,
 ): string | undefined {
-  if (machine.processor !== processor) return `it was measured on ${machine.processor}`;
+  const processorHere =
+    machine.launcher === undefined ? processor : (first?.machine.processor ?? machine.processor);
+  if (machine.processor !== processorHere) return `it was measured on ${machine.processor}`;
+  if (machine.launcher !== undefined && device.kind === 'cpu')
+    return 'it was measured on the processor of another machine';
   if (kind !== undefined && device.kind !== kind) return `it was measured on ${device.name}`;
   if (first !== undefined && device.name !== first.device.name) return `it was measured on ${device.name}`;
   if (first !== undefined && device.torch !== first.device.torch)

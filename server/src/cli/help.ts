@@ -20,14 +20,16 @@ usage
   layercost clusters [NAME] [--format table|json]      built-in clusters and GPUs, with sources
   layercost prices [CLUSTER] [--format table|json]     what machines of clouds cost, with day and source; --update FILE
                    [--update FILE] [--date DAY]        takes a newer table (docs/prices.md)
-  layercost benchmark FILE [scenario] [--device auto|cuda|cpu] [--python PATH]
+  layercost benchmark FILE [scenario] [--device auto|cuda|cuda:N|mps|xpu|cpu] [--python PATH]
                    [--caches cold|hot] [--keep FILE.py] [--format table|json]
                    [--ranks N]                         N processes share the step, one a GPU, by torchrun
-  layercost collectives --ranks N [--device auto|cuda|cpu]  all-reduce, all-gather, reduce-scatter and all-to-all
-                   [--python PATH] [--format table|json]     by size, over N GPUs of this machine
+                   [--launcher "ssh gpu-box"]          what reaches Python on the machine with the GPU
+  layercost collectives --ranks N [--device cuda|cpu]  all-reduce, all-gather, reduce-scatter and all-to-all by
+                   [--python PATH] [--launcher WORDS]  size, over N GPUs of one machine
+                   [--format table|json]
   layercost results [FILE [scenario]]                  kept benchmark results; FILE: which are of it as it is now
                    [--compare A,B] [--remove A] [--format table|json]
-  layercost calibrate [FOLDER] [--device cuda|cpu]     fits kernel times of this machine to kept benchmark results and
+  layercost calibrate [FOLDER] [--device KIND]         fits kernel times of this machine to kept benchmark results and
                    [--results A,B] [--output FILE]      writes a profile for --cluster (docs/benchmark.md)
   layercost convert FILE [--to onnx|onnx-text|layer-spec] [--output PATH] [--force]
                    [--weights zeros|external|elided] [--dim NAME=VALUE]

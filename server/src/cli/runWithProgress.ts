@@ -6,7 +6,11 @@ import { withBenchmarkOptions } from './optionAdvice.ts';
 import { printMessage } from './streams.ts';
 
 export async function runWithProgress<Measurements>(
-  { device, python }: { readonly device: 'auto' | 'cuda' | 'cpu'; readonly python: string | undefined },
+  {
+    device,
+    launcher,
+    python,
+  }: Pick<RunnerOptions, 'device' | 'launcher'> & { readonly python: string | undefined },
   run: (options: RunnerOptions) => Promise<RunnerOutcome<Measurements>>,
 ): Promise<RunnerOutcome<Measurements>> {
   const abort = new AbortController();
@@ -15,7 +19,8 @@ export async function runWithProgress<Measurements>(
   const showProgress = progressLine();
   const outcome = await run({
     runner: fileURLToPath(new URL('./runner', import.meta.url)),
-    device,
+    device: device ?? 'auto',
+    launcher: launcher ?? [],
     signal: abort.signal,
     onProgress: ({ message, fraction }) =>
       showProgress(`${(fraction * 100).toFixed(0).padStart(3)} %  ${message}`),

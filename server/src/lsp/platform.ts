@@ -1,6 +1,7 @@
 /** What the server needs of the place it runs in. Node and a browser worker each hand over their own. */
 
 import type { BenchmarkDevice } from '../benchmark/benchmarkMeasurements.ts';
+import type { DeviceChoice } from '../benchmark/deviceChoice.ts';
 import type { ModelEstimate } from '../estimate/estimateModel.ts';
 import type { ByteSource } from '../formats/byteSource.ts';
 import type { FolderEntry } from '../language/textFeatures.ts';
@@ -59,6 +60,9 @@ export interface BenchmarkOptions {
   readonly model: string | undefined;
   /** The interpreter of the settings; '' for the first that is found. */
   readonly python: string;
+  readonly device: DeviceChoice;
+  /** Words that reach Python on another machine; none for this one. */
+  readonly launcher: readonly string[];
   readonly signal: AbortSignal;
   readonly onProgress: (message: string, fraction: number | undefined) => void;
   /** Everything the runner says beside its events. */

@@ -4,6 +4,7 @@
  */
 
 import { z } from 'zod';
+import { type DeviceChoice, isDeviceChoice } from '../benchmark/deviceChoice.ts';
 import { readFrameworkText } from '../formats/frameworkText.ts';
 import {
   type GroupResult,
@@ -96,6 +97,14 @@ export const settingsShape = {
   'hints.enabled': z.boolean().default(true),
   /** Interpreter for the benchmark; '' for the first that is found. */
   'benchmark.python': z.string().default(''),
+  /** Words that reach Python on another machine. */
+  'benchmark.launcher': z.array(z.string()).default([]),
+  'benchmark.device': z
+    .custom<DeviceChoice>(
+      (value) => typeof value === 'string' && isDeviceChoice(value),
+      'it is auto, cuda, cuda:0, cuda:1 and so on, mps, xpu or cpu',
+    )
+    .default('auto'),
   /** Read by the client's library. */
   'trace.server': z.enum(['off', 'messages', 'verbose']).default('off'),
 } as const;

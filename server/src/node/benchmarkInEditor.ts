@@ -4,7 +4,6 @@ import { fileURLToPath } from 'node:url';
 import { URI } from 'vscode-uri';
 import type { BenchmarkMeasurements } from '../benchmark/benchmarkMeasurements.ts';
 import { planBenchmark } from '../benchmark/benchmarkPlan.ts';
-import { defaultPython } from '../benchmark/followRunner.ts';
 import { notRunnable } from '../benchmark/notRunnable.ts';
 import { runBenchmark } from '../benchmark/runBenchmark.ts';
 import type { Benchmark, BenchmarkOptions, BenchmarkOutcome } from '../lsp/platform.ts';
@@ -20,7 +19,9 @@ export const benchmarkInEditor: Benchmark = async ({ training, scenario, opened 
   const plan = planBenchmark(training, scenario, { model: opened.name });
   const outcome = await runBenchmark(plan, {
     runner: fileURLToPath(new URL('./runner', import.meta.url)),
-    python: options.python === '' ? defaultPython : options.python,
+    ...(options.python === '' ? {} : { python: options.python }),
+    device: options.device,
+    launcher: options.launcher,
     signal: options.signal,
     onProgress: ({ message, fraction }) => options.onProgress(message, fraction),
     onLog: options.onLog,

@@ -44,7 +44,7 @@ export function resultOfRun({ path, model, plan, scenario, outcome }: RunOfFile)
       file: model === undefined ? name : `${name}#${model}`,
       layers: plan.layers,
       computation: computationOf(plan, scenario),
-      machine: thisMachine(),
+      machine: measurements.reached ?? thisMachine(),
       measuredAt: new Date(),
       endedEarly: failure?.message,
     },

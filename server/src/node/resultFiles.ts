@@ -3,7 +3,8 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { arch, cpus, hostname, platform } from 'node:os';
 import { basename, dirname, join, parse, relative, resolve, sep } from 'node:path';
-import { type Machine, type SavedResult, savedResultSchema } from '../benchmark/savedResult.ts';
+import type { Machine } from '../benchmark/machine.ts';
+import { type SavedResult, savedResultSchema } from '../benchmark/savedResult.ts';
 import { liesInside } from './liesInside.ts';
 import { readTextFile } from './readTextFile.ts';
 

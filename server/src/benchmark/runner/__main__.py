@@ -1,7 +1,7 @@
 """Layercost's benchmark runner: a plan on standard input, events on standard output, the log on standard error.
 
-    python3 runner [--device auto|cuda|cpu] < plan.json
-    torchrun --standalone --nproc-per-node 8 runner [--device auto|cuda|cpu] < plan.json
+    python3 runner [--device auto|cpu|cuda|cuda:N|mps|xpu] < plan.json
+    torchrun --standalone --nproc-per-node 8 runner [--device auto|cpu|cuda|cuda:N|mps|xpu] < plan.json
 
 Needs Python 3.9 and torch 1.13 or newer, nothing else. It installs nothing and writes no file.
 """
@@ -22,7 +22,7 @@ from layercost_runner.plan import BadPlan
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="runner", description="Times the training step described by a plan.")
-    parser.add_argument("--device", choices=("auto", "cuda", "cpu"), default="auto")
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, mps or xpu")
     device = parser.parse_args().device
 
     started = time.monotonic()

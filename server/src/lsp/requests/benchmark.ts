@@ -45,11 +45,15 @@ async function measure(
   const cancellation = token.onCancellationRequested(() => abort.abort());
   try {
     const file = modelBehind(uri) ?? uri;
+    const chosen = await settings.of(file);
+    const launcher = chosen['benchmark.launcher'];
     const outcome = await run(view.estimate, {
       uri: file,
       model: view.part?.name,
-      // The setting is a choice for this; the editor's interpreter is one for everything.
-      python: (await settings.of(file))['benchmark.python'] || (python ?? ''),
+      // The setting is a choice for this; the editor's interpreter is one for everything on this machine.
+      python: chosen['benchmark.python'] || (launcher.length === 0 ? (python ?? '') : ''),
+      device: chosen['benchmark.device'],
+      launcher,
       signal: abort.signal,
       onProgress: (message, fraction) => {
         const params: BenchmarkProgressParams = {

@@ -21,7 +21,7 @@ GPU_BYTES = 256 * 2**20
 class Caches:
     def __init__(self, device: Device, wanted: str) -> None:
         """`wanted`: cold, or hot for whatever the run before left."""
-        size = GPU_BYTES if device.kind == "cuda" else 4 * (last_cache_bytes() or 16 * 2**20)
+        size = 4 * (last_cache_bytes() or 16 * 2**20) if device.kind == "cpu" else GPU_BYTES
         self._filled: Optional[Tensor] = None
         if wanted == "cold":
             self._filled = torch.empty(size // 4, dtype=torch.int32, device=device.torch_device)

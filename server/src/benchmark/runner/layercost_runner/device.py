@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
+import subprocess
+import sys
 import time
 from dataclasses import dataclass, field
 from typing import Any, ContextManager, Optional
@@ -33,17 +35,17 @@ class Device:
         return torch.device(self.kind)
 
     def facts(self) -> dict[str, Any]:
-        cuda = self.kind == "cuda"
         return {
             "kind": self.kind,
             "name": self.name,
             "torch": str(torch.__version__),
-            "cuda": (torch.version.cuda or getattr(torch.version, "hip", None)) if cuda else None,
-            "threads": None if cuda else torch.get_num_threads(),
-            "memoryBytes": torch.cuda.get_device_properties(torch.cuda.current_device()).total_memory if cuda else _available_memory(),
+            "cuda": (torch.version.cuda or getattr(torch.version, "hip", None)) if self.kind == "cuda" else None,
+            "threads": torch.get_num_threads() if self.kind == "cpu" else None,
+            "memoryBytes": _memory(self.kind),
             "elementTypes": _element_types(self.kind),
             "precision": self.precision,
             "notes": self.notes,
+            "machine": _machine(),
         }
 
     @property
@@ -54,25 +56,30 @@ class Device:
         """Mixed precision as frameworks do it: matrix work in 16 bits, master weights in 32."""
         if self.half_weights:
             return contextlib.nullcontext()
-        if self.precision == "bf16":
-            return torch.autocast(device_type=self.kind, dtype=torch.bfloat16)
-        if self.precision == "fp16":
-            return torch.autocast(device_type=self.kind, dtype=torch.float16)
-        return contextlib.nullcontext()
+        half = self.half
+        return contextlib.nullcontext() if half is None else torch.autocast(device_type=self.kind, dtype=half)
 
     def clock(self) -> Clock:
-        return CudaClock() if self.kind == "cuda" else HostClock()
+        return HostClock() if self.kind == "cpu" else EventClock(_library(self.kind))
 
     def empty_cache(self) -> None:
-        if self.kind == "cuda":
-            torch.cuda.empty_cache()
+        if self.kind != "cpu":
+            _library(self.kind).empty_cache()
 
     def reset_peak(self) -> None:
-        if self.kind == "cuda":
-            torch.cuda.reset_peak_memory_stats()
+        reset = getattr(_library(self.kind), "reset_peak_memory_stats", None)
+        if reset is not None:
+            reset()
 
     def peak_memory(self) -> Optional[int]:
-        return torch.cuda.max_memory_allocated() if self.kind == "cuda" else None
+        """Bytes that tensors took at most; None where torch does not count them, as on Apple's GPUs."""
+        peak = getattr(_library(self.kind), "max_memory_allocated", None)
+        return None if peak is None else int(peak())
+
+
+def _library(kind: str) -> Any:
+    """What torch offers for one kind of device: `torch.cuda`, `torch.xpu`, `torch.mps`."""
+    return getattr(torch, kind, None)
 
 
 class Clock:
@@ -90,16 +97,21 @@ class Clock:
         raise NotImplementedError
 
 
-class CudaClock(Clock):
-    """CUDA events on the current stream: kernels run asynchronously, so the host's clock would time launches."""
+class EventClock(Clock):
+    """Events on the current stream: kernels run asynchronously, so the host's clock would time launches."""
+
+    def __init__(self, library: Any) -> None:
+        self._library = library
+        # Of Apple's, torch names the module `event`.
+        self._event = getattr(library, "Event", None) or library.event.Event
 
     def mark(self) -> Any:
-        event = torch.cuda.Event(enable_timing=True)
+        event = self._event(enable_timing=True)
         event.record()
         return event
 
     def synchronize(self) -> None:
-        torch.cuda.synchronize()
+        self._library.synchronize()
 
     def seconds(self, begin: Any, end: Any) -> float:
         # `elapsed_time` is in milliseconds and needs both events to have completed.
@@ -117,27 +129,53 @@ class HostClock(Clock):
         return end - begin
 
 
+#: In the order in which `auto` looks for them.
+GPU_KINDS = ("cuda", "xpu", "mps")
+
+
 def open_device(wanted: str, precision: str, conv_tf32: bool = False) -> Device:
-    """The device that was asked for. `auto` takes the GPU where there is one, otherwise the CPU with a note."""
-    gpu = torch.cuda.is_available()
-    if wanted == "cuda" and not gpu:
-        raise NoDevice(_why_no_gpu())
-    if wanted == "cuda" or (wanted == "auto" and gpu):
-        device = Device("cuda", torch.cuda.get_device_name(), precision)
-        if torch.cuda.device_count() > 1 and not is_rank_of_many():
-            device.notes.append(
-                f"{torch.cuda.device_count()} GPUs are there; one was used, communication between them was not measured"
-            )
-    else:
-        threads = torch.get_num_threads()
-        device = Device(
-            "cpu", f"CPU ({_processor()}, {threads} {'thread' if threads == 1 else 'threads'})", precision
-        )
+    """
+    The device that was asked for: auto, cpu, a kind of GPU, or one of several as `cuda:1`. `auto` takes the GPU where there
+    is one, otherwise the CPU with a note. Raises `NoDevice`.
+    """
+    kind, _, number = wanted.partition(":")
+    if kind == "auto":
+        kind = next((each for each in GPU_KINDS if has_gpu(each)), "cpu")
+    elif kind != "cpu" and not has_gpu(kind):
+        raise NoDevice(_why_no_gpu(kind))
+    if number:
+        _choose_gpu(kind, int(number))
+    device = Device(kind, _name(kind), precision)
+    if kind == "cpu":
         if wanted == "auto":
-            device.notes.append(f"No GPU: {_why_no_gpu()}; measured on the CPU, which says nothing about a GPU")
+            device.notes.append(f"No GPU: {_why_no_gpu('cuda')}; measured on the CPU, which says nothing about a GPU")
         _cap_memory()
+    elif kind == "cuda" and not number and torch.cuda.device_count() > 1 and not is_rank_of_many():
+        device.notes.append(
+            f"{torch.cuda.device_count()} GPUs are there; one was used, communication between them was not measured"
+        )
     _settle_precision(device, conv_tf32)
     return device
+
+
+def has_gpu(kind: str) -> bool:
+    """Whether torch can use a GPU of this kind here. Older torch lacks the newer kinds."""
+    library = getattr(torch.backends, "mps", None) if kind == "mps" else _library(kind)
+    return library is not None and bool(library.is_available())
+
+
+def _choose_gpu(kind: str, number: int) -> None:
+    count = _library(kind).device_count()
+    if number >= count:
+        raise NoDevice(f"there is no {kind}:{number}; {count} {'is' if count == 1 else 'are'} there, counted from 0")
+    _library(kind).set_device(number)
+
+
+def _name(kind: str) -> str:
+    if kind == "cpu":
+        threads = torch.get_num_threads()
+        return f"CPU ({_processor()}, {threads} {'thread' if threads == 1 else 'threads'})"
+    return f"{_processor()} GPU" if kind == "mps" else str(_library(kind).get_device_name())
 
 
 def _settle_precision(device: Device, conv_tf32: bool) -> None:
@@ -145,14 +183,14 @@ def _settle_precision(device: Device, conv_tf32: bool) -> None:
     if wanted == "fp8":
         device.precision = "bf16"
         device.notes.append("fp8 needs Transformer Engine, which the runner does not use; ran in bf16")
+    if wanted == "tf32" and device.kind != "cuda":
+        device.precision = "fp32"
+        device.notes.append("tf32 exists on GPUs of NVIDIA only; ran in fp32")
     if device.kind == "cpu":
-        if wanted == "tf32":
-            device.precision = "fp32"
-            device.notes.append("tf32 exists on GPUs only; ran in fp32")
         if wanted == "fp16":
             device.precision = "bf16"
             device.notes.append("fp16 autocast is not complete on the CPU; ran in bf16")
-    elif device.precision == "bf16" and not torch.cuda.is_bf16_supported():
+    elif device.precision == "bf16" and not _has_bf16(device.kind):
         device.precision = "fp16"
         device.notes.append(f"{device.name} has no bf16; ran in fp16")
     # What `fp32` and `tf32` mean must not depend on torch's defaults, which let cuDNN use TF32.
@@ -174,17 +212,51 @@ def is_out_of_memory(error: BaseException) -> bool:
     )
 
 
-def _why_no_gpu() -> str:
+def _why_no_gpu(kind: str) -> str:
+    if kind == "mps":
+        return f"torch {torch.__version__} finds no GPU of Apple"
+    if kind == "xpu":
+        return f"torch {torch.__version__} finds no GPU of Intel"
     if torch.version.cuda is None and getattr(torch.version, "hip", None) is None:
         return f"torch {torch.__version__} is built for the CPU only"
     return f"torch {torch.__version__} is built for GPUs, but finds no driver or no device"
 
 
+def _has_bf16(kind: str) -> bool:
+    """Apple's GPUs have it since macOS 14, which a tensor tells."""
+    if kind != "mps":
+        return bool(_library(kind).is_bf16_supported())
+    try:
+        torch.ones(1, dtype=torch.bfloat16, device=kind)
+    except (RuntimeError, TypeError):
+        return False
+    return True
+
+
 def _element_types(kind: str) -> list[str]:
     if kind == "cpu":
         return ["float32", "float64", "bfloat16"]
-    types = ["float32", "float64", "float16"]
-    return [*types, "bfloat16"] if torch.cuda.is_bf16_supported() else types
+    types = ["float32", "float16"] if kind == "mps" else ["float32", "float64", "float16"]
+    return [*types, "bfloat16"] if _has_bf16(kind) else types
+
+
+def _memory(kind: str) -> Optional[int]:
+    """Of the device, in bytes; of a processor, what is free."""
+    if kind in ("cpu", "mps"):
+        return _available_memory()
+    library = _library(kind)
+    return int(library.get_device_properties(library.current_device()).total_memory)
+
+
+def _machine() -> dict[str, Any]:
+    """As Node.js names it where the runner is started without a launcher."""
+    kinds = {"x86_64": "x64", "AMD64": "x64", "aarch64": "arm64"}
+    return {
+        "name": platform.node(),
+        "platform": f"{sys.platform}-{kinds.get(platform.machine(), platform.machine())}",
+        "processor": _processor(),
+        "cores": os.cpu_count() or 0,
+    }
 
 
 def _processor() -> str:
@@ -195,6 +267,12 @@ def _processor() -> str:
                     return line.partition(":")[2].strip()
     except OSError:
         pass
+    if sys.platform == "darwin":
+        try:
+            named = subprocess.run(["sysctl", "-n", "machdep.cpu.brand_string"], capture_output=True, text=True, timeout=5)
+            return named.stdout.strip() or platform.machine()
+        except (OSError, subprocess.SubprocessError):
+            pass
     return platform.processor() or platform.machine()
 
 

@@ -7,7 +7,7 @@ import sys
 
 from .benchmark import benchmark
 from .collectives import measure_collectives
-from .device import open_device
+from .device import Device, open_device
 from .events import Events
 from .plan import BadPlan, Plan
 from .ranks import Ranks, end_with_parent, is_rank_of_many, join_ranks, leave_ranks, own_gpu, shared_input
@@ -15,13 +15,10 @@ from .shared_step import measure_shared_step
 
 
 def run_given(wanted: str, events: Events) -> None:
-    """`wanted`: auto, cuda or cpu. Raises `BadPlan` and `json.JSONDecodeError` for what is no plan."""
+    """`wanted`: auto, or a device. Raises `BadPlan` and `json.JSONDecodeError` for what is no plan."""
     if not is_rank_of_many():
         plan = Plan.from_json(json.load(sys.stdin))
-        device = open_device(wanted, plan.precision, plan.conv_tf32)
-        device.half_weights = plan.weights != "fp32" and device.half is not None
-        events.send("device", **device.facts())
-        benchmark(plan, device, events)
+        benchmark(plan, _open(wanted, plan, events), events)
         return
     end_with_parent()
     own_gpu(wanted)
@@ -42,7 +39,11 @@ def _run_shared(wanted: str, ranks: Ranks, events: Events) -> None:
     plan, shared = Plan.from_json(given), given.get("shared")
     if shared is None:
         raise BadPlan("it does not say how several processes share the step")
+    measure_shared_step(shared, plan, _open(wanted, plan, events), ranks, events)
+
+
+def _open(wanted: str, plan: Plan, events: Events) -> Device:
     device = open_device(wanted, plan.precision, plan.conv_tf32)
     device.half_weights = plan.weights != "fp32" and device.half is not None
     events.send("device", **device.facts())
-    measure_shared_step(shared, plan, device, ranks, events)
+    return device

@@ -173,7 +173,7 @@ def _layer(network: Network, layer: Layer, device: Device, caches: Caches, share
             marks.append(clock.mark())
         return marks
 
-    most = 50 if device.kind == "cuda" else 20
+    most = 20 if device.kind == "cpu" else 50
     spans = intervals(clock, once, share, fewest=1, most=most, warm_ups=warm_ups(device))[0::2]
     backward = [summarise(times) for times in spans[1:]]
     both = {"backward": backward[0]} if backward else {"backward": None}

@@ -41,7 +41,7 @@ def is_rank_of_many() -> bool:
 
 
 def join_ranks(wanted: str) -> Ranks:
-    """Joins the others; returns when all of them have. `wanted`: auto, cuda or cpu."""
+    """Joins the others; returns when all of them have. `wanted`: auto, or a device."""
     backend = "nccl" if wanted != "cpu" and torch.cuda.is_available() else "gloo"
     dist.init_process_group(backend)
     return Ranks(dist.get_rank(), dist.get_world_size(), backend)
