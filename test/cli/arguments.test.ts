@@ -101,6 +101,13 @@ describe('arguments', () => {
     });
   });
 
+  it('takes a launcher apart and a device by its number', () => {
+    const result = readArguments(['benchmark', 'm.onnx', '--launcher', 'ssh gpu-box', '--device', 'cuda:1']);
+    expect(result).toMatchObject({
+      arguments: { launcher: ['ssh', 'gpu-box'], device: 'cuda:1', ranks: undefined },
+    });
+  });
+
   it('takes a cluster that looks like a path as a file', () => {
     const result = read('report m.onnx --cluster ./mine.json');
     expect(result).toMatchObject({ arguments: { scenario: { clusterFile: './mine.json', request: {} } } });
@@ -118,6 +125,14 @@ describe('arguments', () => {
       'frobnicate',
       'there is no command frobnicate; the commands are report, scale, plan, compare, sweep, check, clusters, benchmark, collectives, calibrate, results, convert, export, prices, lsp and mcp',
     ],
+
+    [
+      'benchmark a.onnx --device gpu',
+      '--device gpu is none of auto, cuda, mps, xpu, cpu; one of several GPUs is cuda:0',
+    ],
+    ['benchmark a.onnx --device cuda:1 --ranks 2', '--ranks runs on cuda or cpu, not on cuda:1'],
+    ['benchmark a.onnx --trace t.json.gz --ranks 2', '--trace and --ranks are two runs'],
+    ['collectives', 'layercost collectives needs --ranks N'],
     ['results --compare a', '--compare takes two results, such as --compare A,B'],
     ['results --compare a,b --remove c', '--compare and --remove are two commands; give one of them'],
     ['results a.onnx b.onnx', 'layercost results takes at most one model file'],

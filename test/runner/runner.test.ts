@@ -7,12 +7,14 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { homedir, hostname } from 'node:os';
 import { join, resolve } from 'node:path';
+import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
 import { collectiveOperations } from '../../server/src/benchmark/benchmarkEvents.ts';
 import { type BenchmarkPlan, planBenchmark } from '../../server/src/benchmark/benchmarkPlan.ts';
 import { runBenchmark } from '../../server/src/benchmark/runBenchmark.ts';
 import { runCollectives } from '../../server/src/benchmark/runCollectives.ts';
+import { runTrace } from '../../server/src/benchmark/runTrace.ts';
 import { planSharedStep, type SharedStepPlan } from '../../server/src/benchmark/sharedStep.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
@@ -205,6 +207,25 @@ describe.skipIf(python === undefined)(
       });
       expect(failure).toBeUndefined();
       expect(measurements?.rows.map(({ operation }) => operation)).toEqual(collectiveOperations);
+    });
+
+    it('traces a step: each layer its operators, in a file that Perfetto reads', async () => {
+      const plan = { ...planOf(transformer), budgetSeconds: 0.5 };
+      const { measurements, failure } = await runTrace(plan, {
+        runner,
+        device: 'cpu',
+        ...(python === undefined ? {} : { python }),
+      });
+      expect(failure).toBeUndefined();
+      const traced = plan.layers.filter(({ operators }) => operators.length > 0).map(({ name }) => name);
+      expect([...(measurements?.layers.keys() ?? [])]).toEqual(traced);
+      for (const { forward, backward } of measurements?.layers.values() ?? []) {
+        expect(forward?.kernels).toBeGreaterThan(0);
+        expect(backward?.seconds).toBeGreaterThan(0);
+      }
+      const { traceEvents } = JSON.parse(gunzipSync(measurements?.file ?? '').toString('utf8'));
+      const names = new Set(traceEvents.map(({ name }: { readonly name: string }) => name));
+      expect(traced.filter((name) => !names.has(name))).toEqual([]);
     });
 
     it('measures collectives of two processes', async () => {

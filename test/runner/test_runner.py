@@ -27,6 +27,7 @@ from layercost_runner.network import Network, OperatorFailure  # noqa: E402
 from layercost_runner.plan import BadPlan, Plan  # noqa: E402
 from layercost_runner.program import CannotWrite, record  # noqa: E402
 from layercost_runner.step import written_step  # noqa: E402
+from layercost_runner.trace_kernels import kernels_of_step  # noqa: E402
 from layercost_runner.update import Update, optimizer_of  # noqa: E402
 
 has_selective = hasattr(torch.utils.checkpoint, "create_selective_checkpoint_contexts")
@@ -584,6 +585,91 @@ class Timing(unittest.TestCase):
         self.assertEqual(span, [0.002] * 3)
         warm_up = ["record", "record", "synchronize"]
         self.assertEqual(calls, warm_up * 2 + ["record"] * 6 + ["synchronize"] + ["read"] * 3)
+
+
+def operator(name, ts, dur, identity, sequence=None, forward_thread=None, tid=1):
+    args = {"External id": identity}
+    if sequence is not None:
+        args.update({"Sequence number": sequence, "Fwd thread id": forward_thread or 0})
+    return {"ph": "X", "cat": "cpu_op", "name": name, "tid": tid, "ts": ts, "dur": dur, "args": args}
+
+
+def annotation(name, ts, dur):
+    return {"ph": "X", "cat": "user_annotation", "name": name, "tid": 1, "ts": ts, "dur": dur}
+
+
+def kernel(name, ts, dur, identity):
+    return {"ph": "X", "cat": "kernel", "name": name, "tid": 7, "ts": ts, "dur": dur, "args": {"External id": identity}}
+
+
+class Traces(unittest.TestCase):
+    #: Two layers, each one product; backward on a thread of its own, in which an operator runs inside the node's; an update.
+    host = [
+        annotation("layercost layer 0", 0, 20),
+        operator("aten::linear", 1, 15, 1, 4),
+        operator("aten::addmm", 2, 10, 2, 5),
+        annotation("layercost layer 1", 20, 20),
+        operator("aten::addmm", 22, 10, 3, 6),
+        operator("autograd::engine::evaluate_function: AddmmBackward0", 50, 20, 4, 6, 1, tid=2),
+        operator("aten::mm", 52, 5, 5, 9, 0, tid=2),
+        operator("aten::mm", 60, 5, 6, 9, 0, tid=2),
+        operator("autograd::engine::evaluate_function: AddmmBackward0", 70, 10, 7, 5, 1, tid=2),
+        operator("aten::mm", 72, 5, 8, 9, 0, tid=2),
+        annotation("layercost update", 90, 10),
+        operator("aten::_foreach_add_", 91, 8, 9),
+    ]
+
+    def test_kernels_belong_to_the_layers_that_launched_them(self):
+        found = kernels_of_step(
+            [
+                *self.host,
+                kernel("gemm", 30, 10, 2),
+                kernel("gemm", 40, 20, 3),
+                kernel("dgrad", 60, 10, 5),
+                kernel("wgrad", 70, 30, 6),
+                kernel("wgrad", 105, 5, 8),
+                kernel("adds", 110, 4, 9),
+                kernel("memset", 114, 1, 77),
+            ]
+        )
+        self.assertEqual(
+            found.layers,
+            {
+                0: {
+                    "forward": {"seconds": 10e-6, "kernels": 1, "longest": "gemm"},
+                    "backward": {"seconds": 5e-6, "kernels": 1, "longest": "wgrad"},
+                },
+                1: {
+                    "forward": {"seconds": 20e-6, "kernels": 1, "longest": "gemm"},
+                    "backward": {"seconds": 40e-6, "kernels": 2, "longest": "wgrad"},
+                },
+            },
+        )
+        step = {key: value for key, value in found.step.items() if key not in ("span", "busy", "longestGap")}
+        self.assertEqual(
+            step,
+            {
+                "onDevice": True,
+                "update": {"seconds": 4e-6, "kernels": 1},
+                "others": {"seconds": 1e-6, "kernels": 1},
+            },
+        )
+        self.assertAlmostEqual(found.step["span"], 85e-6)
+        self.assertAlmostEqual(found.step["busy"], 80e-6)
+        self.assertAlmostEqual(found.step["longestGap"], 5e-6)
+
+    def test_without_kernels_operators_count_without_their_callees(self):
+        found = kernels_of_step(self.host)
+        self.assertFalse(found.step["onDevice"])
+        forward = found.layers[0]["forward"]
+        self.assertEqual((forward["kernels"], forward["longest"]), (2, "aten::addmm"))
+        self.assertAlmostEqual(forward["seconds"], 15e-6)
+        self.assertAlmostEqual(found.layers[1]["backward"]["seconds"], 20e-6)
+        self.assertAlmostEqual(found.step["update"]["seconds"], 8e-6)
+
+    def test_a_trace_of_nothing(self):
+        found = kernels_of_step([])
+        self.assertEqual((found.layers, found.step["busy"], found.step["span"]), ({}, 0.0, 0.0))
 
 
 class Devices(unittest.TestCase):

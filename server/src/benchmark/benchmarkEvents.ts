@@ -113,6 +113,36 @@ const collectiveSchema = z.object({
   time: timingSchema,
 });
 
+const kernelsSchema = z.object({
+  seconds: z.number().nonnegative(),
+  kernels: z.number().int().nonnegative(),
+});
+const layerKernelsSchema = kernelsSchema.extend({ longest: z.string() });
+
+/** Kernels of one layer in a traced step; on a processor, operators. */
+const layerKernelsEventSchema = z.object({
+  event: z.literal('layerKernels'),
+  name: z.string(),
+  forward: layerKernelsSchema.optional(),
+  backward: layerKernelsSchema.optional(),
+});
+
+const tracedStepSchema = z.object({
+  event: z.literal('tracedStep'),
+  /** Whether kernels of a device were seen, else operators of the host. */
+  onDevice: z.boolean(),
+  /** Seconds from the first to the last of them, and of these such in which any ran. */
+  span: z.number().nonnegative(),
+  busy: z.number().nonnegative(),
+  longestGap: z.number().nonnegative(),
+  update: kernelsSchema,
+  /** Of no layer. */
+  others: kernelsSchema,
+});
+
+/** The trace as a file, gzip of JSON in base64, in parts. */
+const traceFileSchema = z.object({ event: z.literal('traceFile'), part: z.string() });
+
 const noteSchema = z.object({ event: z.literal('note'), message: z.string() });
 
 /** The step as Python, which a person may keep and run. */
@@ -144,6 +174,9 @@ export const benchmarkEventSchema = z.discriminatedUnion('event', [
   gradientSumsSchema,
   sharedStepSchema,
   collectiveSchema,
+  layerKernelsEventSchema,
+  tracedStepSchema,
+  traceFileSchema,
   noteSchema,
   programSchema,
   doneSchema,
@@ -155,5 +188,7 @@ export type Timing = z.infer<typeof timingSchema>;
 export type DeviceEvent = z.infer<typeof deviceSchema>;
 export type StepEvent = z.infer<typeof stepSchema>;
 export type SharedStepEvent = z.infer<typeof sharedStepSchema>;
+export type LayerKernelsEvent = z.infer<typeof layerKernelsEventSchema>;
+export type TracedStepEvent = z.infer<typeof tracedStepSchema>;
 export type CollectiveEvent = z.infer<typeof collectiveSchema>;
 export type ErrorEvent = z.infer<typeof errorSchema>;

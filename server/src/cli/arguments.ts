@@ -74,6 +74,8 @@ export type Arguments =
       readonly caches: 'cold' | 'hot';
       /** Where the step is written as Python. */
       readonly keep: string | undefined;
+      /** Where the trace of a step is written; layers are then not timed alone. */
+      readonly trace: string | undefined;
       /** Processes of this machine that share the step; one measures it by itself where it is absent. */
       readonly ranks: number | undefined;
       readonly format: 'table' | 'json';
@@ -144,6 +146,21 @@ export function readArguments(argv: readonly string[]): ArgumentsResult {
 /** One process has nobody to exchange with. */
 function readRanks(text: string | undefined): number | undefined {
   return wholeNumber('--ranks', text, 2);
+}
+
+/** A trace is of one step of one process. */
+function readTrace({
+  trace,
+  ...others
+}: {
+  readonly trace?: string | undefined;
+  readonly ranks?: string | undefined;
+  readonly keep?: string | undefined;
+}): string | undefined {
+  const [other] = (['ranks', 'keep'] as const).filter((name) => others[name] !== undefined);
+  if (trace !== undefined && other !== undefined)
+    throw new WrongArgument(`--trace and --${other} are two runs; give one of them`);
+  return trace;
 }
 
 const sharedDevices: readonly string[] = ['auto', 'cuda', 'cpu'];
@@ -272,6 +289,7 @@ function readCommand(command: string, rest: readonly string[]): Arguments {
         launcher: textOption,
         caches: textOption,
         keep: textOption,
+        trace: textOption,
         ranks: textOption,
       });
       return {
@@ -279,6 +297,7 @@ function readCommand(command: string, rest: readonly string[]): Arguments {
         file: onlyFile(command, positionals),
         python: values.python,
         keep: values.keep,
+        trace: readTrace(values),
         ranks: readRanks(values.ranks),
         device: readDevice(values.device, values.ranks),
         launcher: launcherWords(values.launcher ?? ''),

@@ -8,8 +8,10 @@ import { layerSum, layerSumLines } from '../benchmark/layerSum.ts';
 import { measuredLines } from '../benchmark/measuredLines.ts';
 import { notRunnable } from '../benchmark/notRunnable.ts';
 import { runBenchmark } from '../benchmark/runBenchmark.ts';
+import { runTrace } from '../benchmark/runTrace.ts';
 import { planSharedStep } from '../benchmark/sharedStep.ts';
 import { sharedStepLines } from '../benchmark/sharedStepLines.ts';
+import { traceLines } from '../benchmark/traceLines.ts';
 import { formatBytes } from '../model/format.ts';
 import { bytes } from '../model/units.ts';
 import { keepResult } from '../node/keepResult.ts';
@@ -39,6 +41,7 @@ export async function runBenchmarkCommand(
     return 1;
   }
   const plan = planBenchmark(training, scenario, { model: file.opened.name, caches: given.caches });
+  if (given.trace !== undefined) return traceStep(given, given.trace, plan);
   const shared = given.ranks === undefined ? undefined : planSharedStep(plan, scenario);
   if (shared !== undefined && 'refusal' in shared) {
     printMessage(`${given.file}: error: ${shared.refusal}`);
@@ -99,6 +102,25 @@ export async function runBenchmarkCommand(
         ),
   );
   return outcome.failure === undefined ? 0 : 1;
+}
+
+async function traceStep(
+  given: Extract<Arguments, { command: 'benchmark' }>,
+  path: string,
+  plan: BenchmarkPlan,
+): Promise<number> {
+  const { measurements, failure } = await runWithProgress(given, (options) => runTrace(plan, options));
+  if (measurements === undefined) return 1;
+  const { file, layers, ...traced } = measurements;
+  if (!writeOutput(path, file, 'w')) return 1;
+  printMessage(`wrote ${path}: open it at https://ui.perfetto.dev`);
+  const order = plan.layers.map(({ name }) => name);
+  printData(
+    given.format === 'json'
+      ? `${JSON.stringify({ ...traced, layers: Object.fromEntries(layers) }, null, 2)}\n`
+      : traceLines(measurements, order),
+  );
+  return failure === undefined ? 0 : 1;
 }
 
 function table(

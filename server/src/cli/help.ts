@@ -22,6 +22,7 @@ usage
                    [--update FILE] [--date DAY]        takes a newer table (docs/prices.md)
   layercost benchmark FILE [scenario] [--device auto|cuda|cuda:N|mps|xpu|cpu] [--python PATH]
                    [--caches cold|hot] [--keep FILE.py] [--format table|json]
+                   [--trace FILE.json.gz]              kernels by layer under torch.profiler, and a trace for Perfetto
                    [--ranks N]                         N processes share the step, one a GPU, by torchrun
                    [--launcher "ssh gpu-box"]          what reaches Python on the machine with the GPU
   layercost collectives --ranks N [--device cuda|cpu]  all-reduce, all-gather, reduce-scatter and all-to-all by

@@ -10,6 +10,17 @@ from .layers import measure_layers
 from .network import Network
 from .plan import Plan
 from .step import STEP_SHARE, measure_step
+from .trace import trace_step
+
+
+def benchmark_traced(plan: Plan, device: Device, events: Events) -> None:
+    """The step as it is, then once under the profiler."""
+    torch.manual_seed(0)
+    network = Network(plan, device.torch_device, device.half if device.half_weights else None)
+    step, _ = measure_step(network, device, events)
+    events.send("step", **step)
+    trace_step(network, device, events)
+    events.progress("done", 1, 1)
 
 
 def benchmark(plan: Plan, device: Device, events: Events) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 
-from .benchmark import benchmark
+from .benchmark import benchmark, benchmark_traced
 from .collectives import measure_collectives
 from .device import Device, open_device
 from .events import Events
@@ -17,8 +17,10 @@ from .shared_step import measure_shared_step
 def run_given(wanted: str, events: Events) -> None:
     """`wanted`: auto, or a device. Raises `BadPlan` and `json.JSONDecodeError` for what is no plan."""
     if not is_rank_of_many():
-        plan = Plan.from_json(json.load(sys.stdin))
-        benchmark(plan, _open(wanted, plan, events), events)
+        given = json.load(sys.stdin)
+        plan = Plan.from_json(given)
+        measure = benchmark_traced if given.get("traced") else benchmark
+        measure(plan, _open(wanted, plan, events), events)
         return
     end_with_parent()
     own_gpu(wanted)

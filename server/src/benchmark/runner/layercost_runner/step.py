@@ -125,12 +125,12 @@ class Step:
     ) -> Times:
         clock = self.device.clock()
         spans = intervals(
-            clock, lambda: self._once(clock), share, 3, most, warm_ups=warm_ups, between=between, agree=self.agree
+            clock, lambda: self.once(clock), share, 3, most, warm_ups=warm_ups, between=between, agree=self.agree
         )
         self.update.clear_gradients()
         return Times(spans)
 
-    def _once(self, clock: Clock) -> list[Any]:
+    def once(self, clock: Clock) -> list[Any]:
         plan = self.plan
         passes = plan.accumulate if plan.training else 1
         marks = [clock.mark()]
