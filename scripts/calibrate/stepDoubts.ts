@@ -73,17 +73,25 @@ export function fitDoubts(steps: readonly DoubtedStep[]): StepDoubts {
     }
     return sum;
   };
-  const start = [0.05, 0.1, 0.15, 0.25, 0.8];
-  return doubtsOf(
-    descend(
-      start,
-      start.map(() => 2),
-      loss,
-    ).parameters.map(rounded),
+  const start = [0.05, 0.1, 0.05, 0.1, 0.8];
+  const found = descend(
+    start,
+    start.map(() => 2),
+    loss,
   );
+  const { always, measured, architecture, generation, launches } = doubtsOf(found.parameters);
+  return {
+    always: rounded(always),
+    measured: rounded(measured),
+    architecture: rounded(architecture),
+    generation: rounded(generation),
+    launches: rounded(launches),
+  };
 }
 
+/** A GPU less alike is never less doubtful, whatever few steps say: parameters are what it adds to the one more alike. */
 function doubtsOf(parameters: readonly number[]): StepDoubts {
-  const [always = 0, measured = 0, architecture = 0, generation = 0, launches = 0] = parameters;
-  return { always, measured, architecture, generation, launches };
+  const [always = 0, measured = 0, moreByGpu = 0, moreByGeneration = 0, launches = 0] = parameters;
+  const architecture = measured + moreByGpu;
+  return { always, measured, architecture, generation: architecture + moreByGeneration, launches };
 }

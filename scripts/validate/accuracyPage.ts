@@ -118,6 +118,9 @@ ${kernels.map(kernelLine).join('\n')}
 - NeuSight, training: on A100 and MI210/MI250 the forward pass was measured 1.5 to 3 times slower than forward of the same
   model in inference (BERT-Large, GPT-3 2.7B, GPT-2 Large), beside a backward pass that agrees. No kernel explains this;
   the rows are kept as they are.
+- MLPerf: nothing of a row is given but the machine, the batch and the precision. MXNet's fused kernels are costed as those of
+  compiled PyTorch. A100 over PCIe with one EDR link a node is predicted a quarter too fast, H200 a seventh; L4 and L40S up to a
+  quarter too slow. BERT is left out: its sequences are packed without padding, whose lengths are not logged.
 - DeepLearningExamples: fine-tuning BERT is predicted a quarter too fast on A100 and a fifth on V100 in fp16, a fifth on A100
   in TF32; pre-training is within 13 %. Its code wrote GELU out in six kernels until 2021, and the code
   behind the tables of fine-tuning is unknown: Lambda measured the same GPU, batch and precision 10 % faster.

@@ -1,7 +1,9 @@
 /** The measured steps that predictions are held against: where their graphs are, and how they were run. */
 
+import type { ClusterProfile } from '../../server/src/hardware/clusterProfile.ts';
 import type { Optimizer, ScenarioRequest } from '../../server/src/model/scenario.ts';
 import { type MeasuredRow, numberIn } from '../measured/readMeasured.ts';
+import { machine } from './scaling/clusters.ts';
 
 export interface DataSet {
   readonly title: string;
@@ -11,6 +13,8 @@ export interface DataSet {
   /** Path of the graph, as `OpenGraph` takes it; `undefined` where no graph says what was measured. */
   readonly graph: (row: MeasuredRow) => string | undefined;
   readonly request: (row: MeasuredRow) => ScenarioRequest;
+  /** Where it is no built-in cluster, or several GPUs of one. */
+  readonly cluster?: (row: MeasuredRow) => ClusterProfile;
   readonly target?: { readonly statistic: 'mean' | 'median'; readonly most: number };
   /** What others publish of the same rows. */
   readonly peer: string;
@@ -75,6 +79,17 @@ export const dataSets: readonly DataSet[] = [
     request: eagerTransformer,
     peer: '',
     held: 'as above',
+  },
+  {
+    title: 'MLPerf, ResNet-50 in fp16 on 2 to 3,584 GPUs',
+    file: 'steps-mlperf.csv',
+    accepts: () => true,
+    graph: () => 'samples/resnet50.onnx',
+    request: mlperfRequest,
+    cluster: ({ cluster = '' }) => machine(cluster),
+    target: { statistic: 'mean', most: 0.1 },
+    peer: '',
+    held: `${unseen}; MXNet with fused normalizations in NHWC is costed as compiled PyTorch in channels-last`,
   },
   {
     title: 'NVIDIA DeepLearningExamples, one GPU',
@@ -435,3 +450,18 @@ const pyclsModels: Readonly<Record<string, string>> = {
   'RegNetY-3.2GF': 'regnety_032',
   'RegNetY-6.4GF': 'regnety_064',
 };
+
+/** Gradients in half precision, as MXNet's own; one host process a GPU by Horovod, all-reduces by NCCL during backward. */
+function mlperfRequest(row: MeasuredRow): ScenarioRequest {
+  return {
+    gpus: numberIn(row, 'gpus'),
+    nodes: numberIn(row, 'nodes'),
+    batch: numberIn(row, 'batch'),
+    precision: 'fp16',
+    optimizer: 'momentum',
+    framework: {
+      name: 'pytorch-ddp',
+      options: { compile: 'true', 'memory-format': 'channels-last', 'gradient-dtype': 'fp16' },
+    },
+  };
+}

@@ -72,7 +72,7 @@ const meanLogError = (rows: readonly JudgedRow[]): number =>
 
 /** The rows predicted with each of the launch times of the host, in microseconds; `undefined` is the framework's own. */
 function tryDataSet(
-  { graph, request, beside }: DataSet,
+  { graph, request, cluster: clusterOf, beside }: DataSet,
   rows: readonly MeasuredRow[],
   open: OpenGraph,
   launches: readonly (number | undefined)[],
@@ -87,7 +87,7 @@ function tryDataSet(
     }
     const opened = open(path);
     if (opened === undefined) return undefined;
-    const { training, scenario, cluster, cost } = estimateModel(opened, [request(row)]);
+    const { training, scenario, cluster, cost } = estimateModel(opened, [request(row)], clusterOf?.(row));
     const { mfu = null, time } = cost?.totals ?? {};
     if (
       mfu === null ||

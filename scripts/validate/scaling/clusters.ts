@@ -161,5 +161,32 @@ const files: readonly MachineFile[] = [
     link: { kind: 'nvswitch', busBandwidthGBs: 450 },
     network: { kind: 'roce', title: '8 × 100 GbE', nics: 8, linkGbits: 100 },
   },
+  // MLPerf: systems/*.json name PCIe, 1 × EDR between nodes of A100 PCIe, 2 × 400 Gb/s between those of L40S.
+  {
+    name: 'a100-pcie-edr',
+    gpu: 'a100-pcie-80gb',
+    gpusPerNode: 10,
+    link: { kind: 'pcie', title: 'PCIe 4.0', busBandwidthGBs: 18 },
+    network: { kind: 'infiniband', title: 'EDR InfiniBand', nics: 1, linkGbits: 100 },
+  },
+  {
+    name: 'h100-pcie-8x',
+    gpu: 'h100-pcie',
+    gpusPerNode: 8,
+    link: { kind: 'pcie', title: 'PCIe 5.0', busBandwidthGBs: 18 },
+  },
+  {
+    name: 'l4-6x',
+    gpu: 'l4',
+    gpusPerNode: 6,
+    link: { kind: 'pcie', title: 'PCIe 4.0', busBandwidthGBs: 18 },
+  },
+  {
+    name: 'l40s-400g',
+    gpu: 'l40s',
+    gpusPerNode: 8,
+    link: { kind: 'pcie', title: 'PCIe 4.0', busBandwidthGBs: 18 },
+    network: { kind: 'roce', title: '2 × 400 GbE', nics: 2, linkGbits: 400 },
+  },
   { name: 'b200-8x', gpu: 'b200', gpusPerNode: 8, link: { kind: 'nvswitch', busBandwidthGBs: 660 } },
 ];
