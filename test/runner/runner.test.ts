@@ -9,6 +9,7 @@ import { homedir, hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
+import { coveragePlan } from '../../scripts/measured/coveragePlan.ts';
 import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
 import { collectiveOperations } from '../../server/src/benchmark/benchmarkEvents.ts';
 import { type BenchmarkPlan, planBenchmark } from '../../server/src/benchmark/benchmarkPlan.ts';
@@ -185,6 +186,19 @@ describe.skipIf(python === undefined)(
       expect(measurements?.step).toBeGreaterThan(0);
     });
 
+    it('runs every sample, forward and backward, on tensors without contents', ({ skip }) => {
+      const plans = readdirSync(join(root, 'samples'))
+        .filter((name) => name.endsWith('.layers.yaml'))
+        .map((name) => coveragePlan(join(root, 'samples', name)));
+      expect(plans.length).toBeGreaterThan(5);
+      const answers = runPlans(
+        plans.filter((plan) => plan !== undefined),
+        'run_without_contents.py',
+      );
+      skip(answers[0]?.includes('PyTorch 2 is needed') === true, 'this Python has an older PyTorch');
+      expect(answers).toEqual(plans.map(() => '{"failed": null, "problems": []}'));
+    });
+
     it('runs behind a launcher, which has none of its files', async () => {
       const { measurements, failure } = await runBenchmark(
         { ...planOf(transformer), model: 'a "quoted" 模型', budgetSeconds: 0.5 },
@@ -255,9 +269,9 @@ describe.skipIf(python === undefined)(
   },
 );
 
-/** What `run_plans.py` says of each plan. */
-function runPlans(plans: readonly BenchmarkPlan[]): readonly string[] {
-  const ran = spawnSync(python ?? '', [join(import.meta.dirname, 'run_plans.py')], {
+/** What a script says of each plan. */
+function runPlans(plans: readonly BenchmarkPlan[], script = 'run_plans.py'): readonly string[] {
+  const ran = spawnSync(python ?? '', [join(import.meta.dirname, script)], {
     encoding: 'utf8',
     input: plans.map((plan) => `${JSON.stringify(plan)}\n`).join(''),
     maxBuffer: 2 ** 26,
