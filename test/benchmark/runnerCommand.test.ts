@@ -40,7 +40,11 @@ describe('the command', () => {
     const { files, input: received } = JSON.parse(Buffer.from(sent, 'base64').toString('utf8'));
     expect(received).toBe(given);
     expect(Object.keys(files)).toEqual(
-      expect.arrayContaining(['__main__.py', 'layercost_runner/plan.py', 'layercost_runner/operators/call.py']),
+      expect.arrayContaining([
+        '__main__.py',
+        'layercost_runner/plan.py',
+        'layercost_runner/operators/call.py',
+      ]),
     );
     expect(Object.keys(files)).not.toContain('sent.py');
     expect(input).not.toContain(runner);
@@ -54,7 +58,7 @@ describe('a launcher in one line', () => {
     ['  srun   --gres=gpu:1 ', ['srun', '--gres=gpu:1']],
     [`docker run -i -e "A=b c" 'my image'`, ['docker', 'run', '-i', '-e', 'A=b c', 'my image']],
     ['env A="b c" \'\'', ['env', 'A=b c', '']],
-    ['it\'s open', ["it's", 'open']],
+    ["it's open", ["it's", 'open']],
     [`sh -c 'exec "$@"' --`, ['sh', '-c', 'exec "$@"', '--']],
   ])('%s', (text, words) => {
     expect(launcherWords(text)).toEqual(words);
