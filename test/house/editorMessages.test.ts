@@ -13,7 +13,7 @@ const elsewhere = [
   /^server\/src\/node\/serverMain\.ts$/,
   /^server\/src\/analysis\/convertModel\.ts$/,
   /^server\/src\/formats\/onnx\/writeOnnx\.ts$/,
-  /^server\/src\/benchmark\/followRunner\.ts$/,
+  /^server\/src\/benchmark\/runnerCommand\.ts$/,
   // Custom properties of style sheets are written like options.
   /^server\/src\/(?:charts|estimate\/report)\/\w+(?:Style|Script)\.ts$/,
 ];
