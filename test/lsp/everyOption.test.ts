@@ -217,6 +217,8 @@ const rows: readonly Row[] = [
   shared('tp=2,gathered=again', 'gathered', 'again'),
   shared('tp=2,cp=1', 'context', 1),
   shared('tp=2,cp-comm=ring', 'contextExchange', 'ring'),
+  shared('tp=2,ep=1', 'expert', 1),
+  shared('tp=2,expert-imbalance=1', 'expertImbalance', 1),
   shared('tp=2,pp=1', 'pipeline', 1),
   shared('tp=2,vp=1', 'chunks', 1),
   shared('tp=2,schedule=gpipe', 'schedule', 'gpipe'),

@@ -61,6 +61,8 @@ export interface Parameter {
   readonly elementType: ElementType;
   /** Operators that use it, ascending. */
   readonly operators: readonly number[];
+  /** Of experts that are divided over so many workers, each with a part of the batch: others have its gradient too. */
+  readonly expertWays?: number;
 }
 
 /** The training graph: the analysis with dimensions bound and every operator costed. Knows no hardware. */

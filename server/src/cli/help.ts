@@ -54,9 +54,10 @@ scenario
   --past N                in inference: a decode step with N tokens in the cache (docs/inference.md)
   --checkpoint NAME       what repeated blocks keep for backward: none (keep all), block (inputs only),
                           selective (matmuls and attention too), alternate (every second matmul)
-  --parallel tp=N,cp=N,pp=N,vp=N,sp,cp-comm=ring|all-gather|all-to-all,micro-batch=N,schedule=…,stages=…
+  --parallel tp=N,cp=N,ep=N,pp=N,vp=N,sp,cp-comm=ring|all-gather|all-to-all,micro-batch=N,schedule=…,stages=…
                           GPUs that share a copy of the model: tensor and context parallelism, pipeline
-                          stages, with sp sequence parallelism; others share the batch (docs/parallel.md)
+                          stages, with sp sequence parallelism; others share the batch, with ep the experts
+                          of a mixture (docs/parallel.md)
   --loss NAME             the loss of a model that has none: auto (cross-entropy behind logits of tokens),
                           cross-entropy (behind the last output that has classes), none
   --freeze PATTERN        parameters or modules that are not trained, such as 'encoder.*'; with ! in front, that

@@ -109,6 +109,8 @@ const parallelNames: Readonly<Record<string, string>> = {
   sequence: 'sp',
   context: 'cp',
   contextExchange: 'cp-comm',
+  expert: 'ep',
+  expertImbalance: 'expert-imbalance',
   microBatch: 'micro-batch',
 };
 

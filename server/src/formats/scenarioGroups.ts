@@ -46,6 +46,9 @@ export const groupNames = {
     cp: 'context parallelism: GPUs that share each sequence, which all layers are split along',
     'cp-comm':
       'how attention meets the positions of other GPUs: ring, all-gather or all-to-all; default all-gather, with deepspeed-zero all-to-all',
+    ep: 'expert parallelism: GPUs that share the experts of a mixture, each with samples of its own',
+    'expert-imbalance':
+      'with ep, rows of the GPU with the busiest experts ÷ mean, where no token is dropped; default 1',
     pp: 'pipeline parallelism: groups of GPUs that the layers are divided among',
     vp: 'with pp, stages (chunks) of the model in each of them; default 1, with an interleaved schedule 2',
     'micro-batch': 'samples of one pass; passes follow from the global batch',
@@ -127,7 +130,7 @@ export function readParallelGroup(text: string): GroupResult<ParallelRequest> {
     schedule: { words: pipelineSchedules },
     stages: { words: stageCuts },
   });
-  const broken = ['tp', 'cp', 'pp', 'vp', 'micro-batch'].flatMap((name) => {
+  const broken = ['tp', 'cp', 'ep', 'pp', 'vp', 'micro-batch'].flatMap((name) => {
     const number = numbers.get(name);
     return number === undefined || Number.isInteger(number)
       ? []
@@ -136,6 +139,11 @@ export function readParallelGroup(text: string): GroupResult<ParallelRequest> {
   const [tensor, pipeline, chunks] = [numbers.get('tp'), numbers.get('pp'), numbers.get('vp')];
   const microBatch = numbers.get('micro-batch');
   const context = numbers.get('cp');
+  const [expert, expertImbalance] = [numbers.get('ep'), numbers.get('expert-imbalance')];
+  const unbalanced =
+    expertImbalance !== undefined && expertImbalance < 1
+      ? ['`expert-imbalance` is the rows of the busiest GPU ÷ mean rows: at least 1']
+      : [];
   const contextExchange = contextExchanges.find((name) => name === words.get('cp-comm'));
   const gathered = gatheredTensors.find((name) => name === words.get('gathered'));
   const schedule = pipelineSchedules.find((name) => name === words.get('schedule'));
@@ -146,6 +154,8 @@ export function readParallelGroup(text: string): GroupResult<ParallelRequest> {
       ...(words.has('sp') ? { sequence: words.get('sp') === 'on' } : {}),
       ...(context === undefined ? {} : { context }),
       ...(contextExchange === undefined ? {} : { contextExchange }),
+      ...(expert === undefined ? {} : { expert }),
+      ...(expertImbalance === undefined ? {} : { expertImbalance }),
       ...(pipeline === undefined ? {} : { pipeline }),
       ...(chunks === undefined ? {} : { chunks }),
       ...(microBatch === undefined ? {} : { microBatch }),
@@ -153,7 +163,7 @@ export function readParallelGroup(text: string): GroupResult<ParallelRequest> {
       ...(schedule === undefined ? {} : { schedule }),
       ...(stages === undefined ? {} : { stages }),
     },
-    problems: [...problems, ...broken],
+    problems: [...problems, ...broken, ...unbalanced],
   };
 }
 

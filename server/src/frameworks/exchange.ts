@@ -62,6 +62,13 @@ export interface Shards {
   readonly optimizerState: number;
 }
 
+/**
+ * Over how many GPUs a parameter is split where others are split over `shards`: experts that are divided over GPUs have as
+ * many holders less. Source: NVIDIA/Megatron-LM, docs, "Parallel folding": expert data parallelism is N/(p·e·etp).
+ */
+export const shardsOf = ({ expertWays = 1 }: Pick<Gradient, 'expertWays'>, shards: number): number =>
+  shards === 1 ? 1 : Math.max(1, shards / expertWays);
+
 /** Something that carries one message at a time. The same object is the same channel. */
 export interface Channel {
   /** As a person reads it in a trace: "NCCL stream", "copies to host", "network". */
@@ -95,6 +102,8 @@ export interface Message {
 export interface Stage {
   readonly channel: Channel;
   readonly operation: Operation;
+  /** Of those that take part, where these are not all workers. */
+  readonly group?: Placement;
 }
 
 /**

@@ -18,4 +18,6 @@ export interface Gradient {
   readonly table?: EmbeddingTable;
   /** Weight or bias of a batch normalization. */
   readonly ofBatchNorm?: boolean;
+  /** Of experts that are divided over so many workers (`Parameter.expertWays`). */
+  readonly expertWays?: number;
 }

@@ -62,6 +62,10 @@ export const findingThresholds = {
     default: 0.1,
     documentation: 'fraction of the step that context parallelism exchanges and attention does not hide',
   },
+  'expert-communication': {
+    default: 0.2,
+    documentation: 'fraction of the step spent in all-to-alls of expert parallelism',
+  },
   'unsplit-layers': {
     default: 0.05,
     documentation: 'fraction of the FLOPs of forward that each GPU of a tensor parallel group computes whole',

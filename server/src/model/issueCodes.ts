@@ -642,6 +642,12 @@ export const issueCodes = {
       'Attention needs keys and values of all positions, and computes too little to hide their way. Use fewer GPUs for a sequence, longer sequences, or another exchange.',
     causes: ['parallel', 'cluster'],
   },
+  'findings/expert-communication': {
+    title: 'Expert parallelism waits for its all-to-alls',
+    explanation:
+      'Tokens go to the GPUs of their experts and back in every mixture, and nothing computes meanwhile. Keep a group inside a node, or make it smaller.',
+    causes: ['parallel', 'cluster'],
+  },
   'findings/unsplit-layers': {
     title: 'GPUs of a group compute layers whole',
     explanation:

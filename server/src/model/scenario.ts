@@ -109,6 +109,10 @@ export interface ParallelScenario {
   /** GPUs that share each sequence: every layer is split along it, attention exchanges keys and values. */
   readonly context: number;
   readonly contextExchange: ContextExchange;
+  /** GPUs that share the experts of a mixture, each with samples or positions of its own; 1: each has all. */
+  readonly expert: number;
+  /** Rows that the GPU with the busiest experts computes over the mean; 1: experts are chosen equally often. */
+  readonly expertImbalance: number;
   readonly schedule: PipelineScheduleName;
   readonly stages: StageCut;
 }

@@ -67,6 +67,8 @@ export interface ParallelCost {
   readonly tensorCommunication: Seconds;
   /** Of collectives of context parallelism, without what attention hides. */
   readonly contextCommunication: Seconds;
+  /** Of all-to-alls between the GPUs that share experts: nothing computes meanwhile. */
+  readonly expertCommunication: Seconds;
   readonly stages: readonly StageCost[];
   readonly collectives: readonly LayerCollective[];
   /** Products with weights that each GPU of a group computes whole. */

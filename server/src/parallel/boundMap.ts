@@ -7,6 +7,7 @@ import type { Bindings } from '../model/dimension.ts';
 import { evaluateDimension } from '../model/dimension.ts';
 import type { Operator, TensorContent, ValueType } from '../model/graph.ts';
 import { makeInferenceContext } from '../operators/context.ts';
+import { isMixture } from '../operators/contrib/mixtureOfExperts.ts';
 import type { OperatorDefinition } from '../operators/definition.ts';
 import type { Factor, PartialOutputs, Place, StatedSize } from '../operators/dimensionMap.ts';
 import { hasTrait } from '../operators/operatorFacts.ts';
@@ -23,6 +24,8 @@ export interface BoundFactor {
   readonly classes?: true;
   /** Positions of a sequence: divided by workers that know which ones they have, and add up a mean over all. */
   readonly positions?: true;
+  /** Experts of a mixture: each worker has the weights of some, and rows come from all. */
+  readonly experts?: true;
 }
 
 export interface BoundPlace {
@@ -141,9 +144,20 @@ function besides(operator: Operator, { tensors }: TrainingGraph): readonly Bound
       ...rowsOfLoss(operator, dimensions, axis),
     ];
   }
+  if (isMixture(operator)) return expertsOf(operator, tensors);
   if (operator.type === 'Attention' || operator.type === 'RotaryEmbedding')
     return positionsOf(operator, tensors, dimensions);
   return [];
+}
+
+/** Weights and biases of each layer, one behind another by expert. */
+function expertsOf({ inputs }: Operator, tensors: TrainingGraph['tensors']): readonly BoundFactor[] {
+  const size = tensors.get(inputs[2] ?? '')?.dimensions[0];
+  if (size === undefined) return [];
+  const places = inputs.flatMap((name, tensor) =>
+    tensor > 1 && tensors.get(name)?.dimensions[0] === size ? [{ tensor, axis: 0, outer: 1 }] : [],
+  );
+  return [{ size, inputs: places, outputs: [], experts: true }];
 }
 
 /** Rows of scores, each with a label. */

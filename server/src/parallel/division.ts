@@ -20,14 +20,20 @@ export interface DividedFactor {
 }
 
 /** An axis of the mesh of GPUs that share a copy of a model. */
-export type MeshAxis = 'tensor' | 'context';
+export type MeshAxis = 'tensor' | 'context' | 'expert';
 
 /** What is divided over the workers of one axis. */
 export interface AxisDivision {
   readonly axis: MeshAxis;
   readonly ways: number;
+  /** Workers have the blocks of all of them in the place of a block: rows of all for the experts that each has. */
+  readonly joins?: true;
   readonly division: Division;
 }
+
+/** What a worker has of so many indices or elements. */
+export const shareOf = (size: number, { ways, joins }: Pick<AxisDivision, 'ways' | 'joins'>): number =>
+  joins === true ? size * ways : size / ways;
 
 export interface Division {
   /** By name of a value; those left out are whole on each worker. */

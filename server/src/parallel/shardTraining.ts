@@ -5,17 +5,20 @@ import type { Bindings } from '../model/dimension.ts';
 import { memoizeRecent } from '../model/memoizeRecent.ts';
 import { isSameContent } from '../model/sameContent.ts';
 import type { ContextExchange } from '../model/scenario.ts';
-import { dividedGraph } from './boundMap.ts';
+import { chosenExperts } from '../operators/contrib/mixtureOfExperts.ts';
+import { type DividedGraph, dividedGraph } from './boundMap.ts';
 import { contextTraffic } from './contextCollectives.ts';
 import { divideContext } from './contextParallel.ts';
 import type { AxisDivision } from './division.ts';
+import { expertTraffic } from './expertCollectives.ts';
+import { divideExperts } from './expertParallel.ts';
 import type { DividedTraining, ShardedTraining } from './shardedTraining.ts';
 import { foldedTraining } from './stageTraining.ts';
 import { tensorTraffic } from './tensorCollectives.ts';
 import { divideTensors } from './tensorParallel.ts';
 import { divideTokens } from './tokenParallel.ts';
 import { unfoldSharded } from './unfoldSharded.ts';
-import { elementsOver, workerTraining } from './workerTraining.ts';
+import { elementsOver, type ReceivedRows, workerTraining } from './workerTraining.ts';
 
 export interface TensorDegree {
   readonly ways: number;
@@ -25,6 +28,14 @@ export interface TensorDegree {
   readonly keepsGathered: boolean;
   /** Left out: each worker has the whole sequence. */
   readonly context?: ContextDegree;
+  /** Left out: each worker has all experts. */
+  readonly expert?: ExpertDegree;
+}
+
+export interface ExpertDegree {
+  readonly ways: number;
+  /** Rows of the busiest worker over the mean. */
+  readonly imbalance: number;
 }
 
 export interface ContextDegree {
@@ -47,7 +58,7 @@ const shardedRecently = memoizeRecent(
     const whole = foldedTraining(training, 'whole');
     // Positions that others have are asked for by attention of every block: blocks are divided one by one.
     if ((degree.context?.ways ?? 1) > 1) return divideTraining(training, bindings, degree);
-    if (degree.ways === 1) return undivided(whole);
+    if (degree.ways === 1 && (degree.expert?.ways ?? 1) === 1) return undivided(whole);
     const { folded } = whole;
     const short = folded && divideTraining(folded, bindings, degree);
     return (short && unfoldSharded(whole, short)) ?? divideTraining(training, bindings, degree);
@@ -69,12 +80,13 @@ const undivided = (training: TrainingGraph): ShardedTraining => ({
   whole: [],
   wholeSequence: [],
   cores: [],
+  mixtures: [],
 });
 
 function divideTraining(
   training: TrainingGraph,
   bindings: Bindings,
-  { ways, sequence, keepsGathered, context }: TensorDegree,
+  { ways, sequence, keepsGathered, context, expert }: TensorDegree,
 ): DividedTraining {
   const divided = dividedGraph(training, bindings);
   const { division: pairs, whole } =
@@ -86,11 +98,15 @@ function divideTraining(
   };
   const overSequence =
     context === undefined || context.ways === 1 ? undefined : divideContext(divided, context, tensor);
-  const axes = overSequence === undefined ? [tensor] : [tensor, overSequence.division];
+  const experts = expert === undefined || expert.ways === 1 ? undefined : divideExperts(divided, expert.ways);
+  // Rows of experts are those of the tokens that a worker has of its sequences.
+  const dense = overSequence === undefined ? [tensor] : [tensor, overSequence.division];
+  const axes = [...dense, ...(experts?.divisions ?? [])];
+  const elementsOfWorker = (name: string): number => elementsOver(divided, dense, name);
   const elementsBeside = (axis: AxisDivision) => (name: string) =>
     elementsOver(
       divided,
-      axes.filter((each) => each !== axis),
+      dense.filter((each) => each !== axis),
       name,
     );
   const { gathered, ...traffic } = tensorTraffic(
@@ -100,23 +116,46 @@ function divideTraining(
     elementsBeside(tensor),
   );
   return {
-    training: workerTraining(divided, axes, {
-      axis: 'tensor',
-      first: keepsGathered ? gathered : new Map(),
-    }),
-    collectives:
-      overSequence === undefined
-        ? traffic.collectives
-        : [
-            ...traffic.collectives,
-            ...contextTraffic(divided, overSequence, elementsBeside(overSequence.division)),
-          ],
+    training: workerTraining(
+      divided,
+      axes,
+      { axis: 'tensor', first: keepsGathered ? gathered : new Map() },
+      receivedRows(divided, experts?.mixtures ?? [], expert?.imbalance ?? 1, elementsOfWorker),
+    ),
+    collectives: [
+      ...traffic.collectives,
+      ...(overSequence === undefined
+        ? []
+        : contextTraffic(divided, overSequence, elementsBeside(overSequence.division))),
+      ...(experts === undefined
+        ? []
+        : expertTraffic(divided, experts, expert?.imbalance ?? 1, elementsOfWorker)),
+    ],
     partialGradients: traffic.partialGradients,
-    division: tensor.division,
+    divisions: axes.map(({ division }) => division),
     whole,
     wholeSequence: overSequence?.whole ?? [],
     cores: overSequence?.cores ?? [],
+    mixtures: experts?.mixtures ?? [],
   };
+}
+
+/** As many rows as the worker's own tokens have, where experts are chosen equally often. */
+function receivedRows(
+  { training }: DividedGraph,
+  mixtures: readonly number[],
+  imbalance: number,
+  elementsOf: (name: string) => number,
+): ReceivedRows {
+  const { operators } = training.analysis.graph;
+  return new Map(
+    mixtures.flatMap((index) => {
+      const operator = operators[index];
+      if (operator === undefined) return [];
+      const elements = elementsOf(operator.inputs[0] ?? '') * chosenExperts(operator, training.tensors);
+      return [[index, { elements, imbalance }] as const];
+    }),
+  );
 }
 
 const undividedWork: AxisDivision['division'] = { values: new Map(), operators: new Map() };

@@ -18,9 +18,11 @@ export interface ShardedTraining {
   readonly wholeSequence: readonly WholeProduct[];
   /** Attention over positions of several workers. */
   readonly cores: readonly AttentionCore[];
+  /** Mixtures of experts, whose time the busiest worker decides. */
+  readonly mixtures: readonly number[];
 }
 
-/** With the division over the workers of tensor parallelism. */
+/** With the divisions over the workers of each axis. */
 export interface DividedTraining extends ShardedTraining {
-  readonly division: Division;
+  readonly divisions: readonly Division[];
 }

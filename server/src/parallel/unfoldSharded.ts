@@ -18,17 +18,17 @@ export function unfoldSharded(whole: TrainingGraph, short: DividedTraining): Sha
   for (const [name, tensor] of whole.tensors)
     tensors.set(name, short.training.tensors.get(likeOf(name)) ?? tensor);
   const held = new Map(
-    [...short.training.analysis.parameters, ...short.training.analysis.frozen].map(({ name, elements }) => [
-      name,
-      elements,
-    ]),
+    [...short.training.analysis.parameters, ...short.training.analysis.frozen].map((own) => [own.name, own]),
   );
-  const elementsOf = (parameters: readonly Parameter[]): readonly number[] =>
-    parameters.map(({ name, elements }) => held.get(likeOf(name)) ?? elements);
+  const heldOf = (parameters: readonly Parameter[]): readonly HeldPart[] =>
+    parameters.map((parameter) => {
+      const { elements, expertWays } = held.get(likeOf(parameter.name)) ?? parameter;
+      return { elements, ...(expertWays === undefined ? {} : { expertWays }) };
+    });
   const analysis = analysisOfWorker(whole.analysis, {
     short: short.training.analysis,
-    elements: elementsOf(whole.analysis.parameters),
-    frozen: elementsOf(whole.analysis.frozen),
+    parameters: heldOf(whole.analysis.parameters),
+    frozen: heldOf(whole.analysis.frozen),
   });
   const movedTo = (own: WholeProduct, operator: number): WholeProduct => {
     const { barrier, reason } = own;
@@ -58,6 +58,7 @@ export function unfoldSharded(whole: TrainingGraph, short: DividedTraining): Sha
     partialGradients: partial,
     wholeSequence: [],
     cores: [],
+    mixtures: short.mixtures.flatMap((index) => placesOf(layout, index)),
     whole: short.whole
       .flatMap((own) => placesOf(layout, own.operator).map((operator) => movedTo(own, operator)))
       .sort((one, other) => one.operator - other.operator),
@@ -72,12 +73,12 @@ function placesOf({ cut, period, copies }: FoldLayout, index: number): readonly 
 }
 
 /** Whether the last blocks before the cut and the first behind it are divided the same way. */
-function areDividedAlike(layout: FoldLayout, { training, division, collectives }: DividedTraining): boolean {
+function areDividedAlike(layout: FoldLayout, { training, divisions, collectives }: DividedTraining): boolean {
   const { operators } = training.analysis.graph;
   const asked = new Map<number, string>();
   for (const { operator, ...rest } of collectives)
     asked.set(operator, `${asked.get(operator) ?? ''}${JSON.stringify(rest)}`);
-  const dividedAs = (index: number): unknown => division.operators.get(index);
+  const dividedAs = (index: number): unknown => divisions.map(({ operators: own }) => own.get(index));
   return isSettled(layout, (index, other) => {
     const [own, like] = [operators[index], operators[other]];
     return (
@@ -85,7 +86,7 @@ function areDividedAlike(layout: FoldLayout, { training, division, collectives }
       isSameContent(dividedAs(index), dividedAs(other)) &&
       [...(own?.inputs ?? []), ...(own?.outputs ?? [])].every((name, place) => {
         const likeName = [...(like?.inputs ?? []), ...(like?.outputs ?? [])][place] ?? '';
-        return isSameContent(division.values.get(name), division.values.get(likeName));
+        return divisions.every(({ values }) => isSameContent(values.get(name), values.get(likeName)));
       })
     );
   });
@@ -120,25 +121,28 @@ const knownNames = memoizeRecent(
 
 /** A worker's analysis holds parts of parameters. It is the same for every batch, so that what is found of it is kept. */
 const analysisOfWorker = memoizeRecent(
-  (analysis: ModelAnalysis, { short, elements, frozen }: HeldElements): ModelAnalysis => {
-    const held = (parameters: readonly Parameter[], sizes: readonly number[]): readonly Parameter[] =>
-      parameters.map((parameter, index) => ({ ...parameter, elements: sizes[index] ?? parameter.elements }));
+  (analysis: ModelAnalysis, { short, parameters, frozen }: HeldParts): ModelAnalysis => {
+    const held = (whole: readonly Parameter[], parts: readonly HeldPart[]): readonly Parameter[] =>
+      whole.map((parameter, index) => ({ ...parameter, ...parts[index] }));
     return {
       ...analysis,
-      parameters: held(analysis.parameters, elements),
+      parameters: held(analysis.parameters, parameters),
       frozen: held(analysis.frozen, frozen),
       ...(analysis.folded === undefined ? {} : { folded: { ...analysis.folded, analysis: short } }),
     };
   },
   (known, asked) =>
-    isSameContent(known.elements, asked.elements) && isSameContent(known.frozen, asked.frozen),
+    isSameContent(known.parameters, asked.parameters) && isSameContent(known.frozen, asked.frozen),
   // One to sixteen ways.
   8,
 );
 
-interface HeldElements {
+/** What a worker has of a parameter. */
+type HeldPart = Pick<Parameter, 'elements' | 'expertWays'>;
+
+interface HeldParts {
   /** Of the folded graph; that of the first batch is taken for all. */
   readonly short: ModelAnalysis;
-  readonly elements: readonly number[];
-  readonly frozen: readonly number[];
+  readonly parameters: readonly HeldPart[];
+  readonly frozen: readonly HeldPart[];
 }

@@ -8,7 +8,7 @@ import type { Graph, Operator } from '../model/graph.ts';
 import { makeCostContext } from '../operators/context.ts';
 import type { BoundTensor, OperatorCost, SavedTensor } from '../operators/definition.ts';
 import { type BoundFactor, type BoundPlace, type DividedGraph, definitionOf } from './boundMap.ts';
-import type { AxisDivision } from './division.ts';
+import { type AxisDivision, shareOf } from './division.ts';
 
 /** `gathered`: split values that are kept as operators read them whole over an axis, with the first that reads each. */
 export interface GatheredValues {
@@ -20,25 +20,27 @@ export function workerTraining(
   divided: DividedGraph,
   axes: readonly AxisDivision[],
   gathered: GatheredValues,
+  received: ReceivedRows = new Map(),
 ): TrainingGraph {
   const { training } = divided;
   const { folded: _, ...analysis } = training.analysis;
   const { shapeArithmetic, storedLayout } = analysis.costing.auxiliary;
   const others = axes.filter(({ axis }) => axis !== gathered.axis);
-  const costs = training.costs.map((cost, index) => {
+  const costs = training.costs.map((whole, index) => {
     const operator = analysis.graph.operators[index];
     const parts = partsOf(axes, index);
-    if (operator === undefined || parts.length === 0 || cost.kind === 'unknown') return cost;
+    if (operator === undefined || parts.length === 0 || whole.kind === 'unknown') return whole;
     // What launches nothing launches nothing for a block either.
-    if (shapeArithmetic[index] === true || storedLayout[index] === true) return cost;
+    if (shapeArithmetic[index] === true || storedLayout[index] === true) return whole;
     const elementsOf = (name: string): number => elementsOver(divided, others, name);
-    return keptAsRead(costOfBlock(operator, parts, divided), operator, elementsOf, gathered.first);
+    const cost = keptAsRead(costOfBlock(operator, parts, divided), operator, elementsOf, gathered.first);
+    return withReceived(cost, received.get(index));
   });
   const tensors = new Map(training.tensors);
-  for (const { ways, division } of axes) {
-    for (const [name, { axis }] of division.values) {
+  for (const own of axes) {
+    for (const [name, { axis }] of own.division.values) {
       const tensor = tensors.get(name);
-      if (tensor !== undefined) tensors.set(name, blockOf(tensor, axis, ways));
+      if (tensor !== undefined) tensors.set(name, blockOf(tensor, axis, own));
     }
   }
   const held = (parameter: Parameter): Parameter => {
@@ -46,7 +48,14 @@ export function workerTraining(
       (product, own) => (own.division.values.has(parameter.name) ? product * own.ways : product),
       1,
     );
-    return ways === 1 ? parameter : { ...parameter, elements: parameter.elements / ways };
+    const experts = axes.find((own) => own.axis === 'expert' && own.division.values.has(parameter.name));
+    return ways === 1
+      ? parameter
+      : {
+          ...parameter,
+          elements: parameter.elements / ways,
+          ...(experts === undefined ? {} : { expertWays: experts.ways }),
+        };
   };
   return {
     analysis: {
@@ -68,30 +77,54 @@ export function elementsOver(
   name: string,
 ): number {
   const { elements } = entryAt(training.tensors, name);
-  return axes.reduce(
-    (left, { ways, division }) => (division.values.has(name) ? left / ways : left),
-    elements,
-  );
+  return axes.reduce((left, own) => (own.division.values.has(name) ? shareOf(left, own) : left), elements);
 }
 
 /** A factor of an operator, and over how many workers it is divided. */
-interface DividedPart {
+interface DividedPart extends Pick<AxisDivision, 'ways' | 'joins'> {
   readonly factor: BoundFactor;
   readonly within: number;
-  readonly ways: number;
 }
 
 const partsOf = (axes: readonly AxisDivision[], index: number): readonly DividedPart[] =>
-  axes.flatMap(({ ways, division }) => {
+  axes.flatMap(({ ways, joins, division }) => {
     const own = division.operators.get(index);
-    return own === undefined ? [] : [{ ...own, ways }];
+    return own === undefined ? [] : [{ ...own, ways, ...(joins === undefined ? {} : { joins }) }];
   });
 
-const blockOf = (tensor: BoundTensor, axis: number, ways: number): BoundTensor => ({
+type Share = Pick<AxisDivision, 'ways' | 'joins'>;
+
+const blockOf = (tensor: BoundTensor, axis: number, share: Share): BoundTensor => ({
   elementType: tensor.elementType,
-  dimensions: tensor.dimensions.map((size, each) => (each === axis ? size / ways : size)),
-  elements: tensor.elements / ways,
+  dimensions: tensor.dimensions.map((size, each) => (each === axis ? shareOf(size, share) : size)),
+  elements: shareOf(tensor.elements, share),
 });
+
+/** By operator that is a mixture of experts: what a worker receives for its experts, of the busiest one. */
+export type ReceivedRows = ReadonlyMap<number, { readonly elements: number; readonly imbalance: number }>;
+
+/** What was received is kept for the gradients of weights, beside what the router read; the busiest has more rows between its layers. */
+function withReceived(
+  cost: OperatorCost,
+  received: { readonly elements: number; readonly imbalance: number } | undefined,
+): OperatorCost {
+  if (cost.kind === 'unknown' || received === undefined) return cost;
+  const { elements, imbalance } = received;
+  const saved = cost.saved.map(
+    (kept): SavedTensor =>
+      kept.kind === 'extra'
+        ? {
+            ...kept,
+            traffic: {
+              float32Elements: kept.traffic.float32Elements * imbalance,
+              fixedBytes: kept.traffic.fixedBytes * imbalance,
+            },
+          }
+        : kept,
+  );
+  const rows = { float32Elements: elements * imbalance, fixedBytes: 0 };
+  return { ...cost, saved: [...saved, { kind: 'extra', name: 'received rows', traffic: rows }] };
+}
 
 /** The first that reads a gathered tensor keeps it for all that do. */
 function keptAsRead(
@@ -125,7 +158,13 @@ function sharedCosts(
     const group = training.analysis.costing.groups[index];
     const parts = partsOf(axes, index);
     if (group === undefined || parts.length === 0 || cost.kind === 'unknown') return cost;
-    const divided = parts.map(({ factor, within, ways }) => [within, ways, factor.inputs, factor.outputs]);
+    const divided = parts.map(({ factor, within, ways, joins }) => [
+      within,
+      ways,
+      joins,
+      factor.inputs,
+      factor.outputs,
+    ]);
     const key = `${group} ${gathers.has(index)} ${JSON.stringify(divided)}`;
     const before = known.get(key) ?? cost;
     known.set(key, before);
@@ -145,9 +184,9 @@ function costOfBlock(
   const blocks = (names: readonly string[], placesOf: (factor: BoundFactor) => readonly BoundPlace[]) =>
     names.map((name, tensor) => {
       let block = tensors.get(name);
-      for (const { factor, ways } of parts) {
-        const place = placesOf(factor).find((each) => each.tensor === tensor);
-        if (block !== undefined && place !== undefined) block = blockOf(block, place.axis, ways);
+      for (const part of parts) {
+        const place = placesOf(part.factor).find((each) => each.tensor === tensor);
+        if (block !== undefined && place !== undefined) block = blockOf(block, place.axis, part);
       }
       return block;
     });
@@ -160,11 +199,11 @@ function costOfBlock(
       outputs: blocks(operator.outputs, (factor) => factor.outputs),
       contents: operator.inputs.map((name, input) =>
         contents(name)?.map((size, element) =>
-          parts.reduce((left, { factor, ways }) => {
-            const isStated = factor.sizes?.some(
+          parts.reduce((left, part) => {
+            const isStated = part.factor.sizes?.some(
               (each) => each.kind === 'content' && each.input === input && each.element === element,
             );
-            return isStated === true ? left / ways : left;
+            return isStated === true ? shareOf(left, part) : left;
           }, size),
         ),
       ),
@@ -172,7 +211,7 @@ function costOfBlock(
         training.requiresGradient.size === 0 ? 'none' : gradientOf(operator, index),
       ),
       attributes: parts.reduce(
-        (attributes, { factor, ways }) => dividedAttributes(attributes, factor, ways),
+        (attributes, part) => dividedAttributes(attributes, part.factor, part),
         operator.attributes,
       ),
       training: training.requiresGradient.size > 0,
@@ -183,14 +222,14 @@ function costOfBlock(
 function dividedAttributes(
   before: Operator['attributes'],
   { sizes = [] }: BoundFactor,
-  ways: number,
+  share: Share,
 ): Operator['attributes'] {
   const stated = sizes.flatMap((size) => (size.kind === 'attribute' ? [size] : []));
   if (stated.length === 0) return before;
   const attributes = new Map(before);
   for (const { name, element } of stated) {
     const attribute = attributes.get(name);
-    const divided = attribute && dividedAttribute(attribute, element, ways);
+    const divided = attribute && dividedAttribute(attribute, element, share);
     if (divided !== undefined) attributes.set(name, divided);
   }
   return attributes;
@@ -199,12 +238,12 @@ function dividedAttributes(
 function dividedAttribute(
   attribute: Attribute<Graph>,
   element: number | undefined,
-  ways: number,
+  share: Share,
 ): Attribute<Graph> {
-  if (attribute.kind === 'int') return { ...attribute, value: attribute.value / ways };
+  if (attribute.kind === 'int') return { ...attribute, value: shareOf(attribute.value, share) };
   if (attribute.kind !== 'ints' || element === undefined) return attribute;
   return {
     ...attribute,
-    value: attribute.value.map((size, each) => (each === element ? size / ways : size)),
+    value: attribute.value.map((size, each) => (each === element ? shareOf(size, share) : size)),
   };
 }

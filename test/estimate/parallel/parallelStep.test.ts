@@ -37,6 +37,8 @@ const one: ParallelScenario = {
   gathered: 'keep',
   context: 1,
   contextExchange: 'ring',
+  expert: 1,
+  expertImbalance: 1,
   schedule: '1f1b',
   stages: 'balanced',
 };

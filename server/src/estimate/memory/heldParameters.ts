@@ -1,8 +1,22 @@
 /** What one GPU holds of parameters and their gradients, embedding tables included. */
 
+import type { Parameter } from '../../analysis/modelAnalysis.ts';
+import { shardsOf } from '../../frameworks/exchange.ts';
+import { itemAt } from '../../model/at.ts';
 import { parameterBytes } from '../plan/gradients.ts';
 import { gradientBytes } from '../plan/heldTables.ts';
 import type { StepPlan } from '../plan/stepPlan.ts';
+
+/** Sizes by parameter, those of experts as much larger as they are split over fewer GPUs than `shards`. */
+export const beforeShards = (
+  parameters: readonly Pick<Parameter, 'expertWays'>[],
+  sizes: Float64Array,
+  shards: number,
+): Float64Array =>
+  sizes.map((size, index) => {
+    const parameter = itemAt(parameters, index);
+    return parameter.expertWays === undefined ? size : (size * shards) / shardsOf(parameter, shards);
+  });
 
 type Holding = Pick<StepPlan, 'training' | 'tables' | 'weightBytesPerElement'>;
 

@@ -1,11 +1,10 @@
 /** The memory of a planned step: what the model, the optimizer and the exchange keep, and what comes and goes with it. */
 
-import type { Parameter } from '../../analysis/modelAnalysis.ts';
 import { sumOf } from '../../model/sumOf.ts';
 import { cacheBytes } from '../decoding/cacheBytes.ts';
 import { parameterBytes } from '../plan/gradients.ts';
 import { addsToGradients, type StepPlan } from '../plan/stepPlan.ts';
-import { heldGradients, heldParameters, heldSums } from './heldParameters.ts';
+import { beforeShards, heldGradients, heldParameters, heldSums } from './heldParameters.ts';
 import {
   type ModelState,
   memoryMoments,
@@ -23,13 +22,26 @@ function stateOf(plan: StepPlan): ModelState {
   const { training, scenario, exchange, update } = plan;
   const { shards } = exchange;
   const { weightBytesPerElement } = plan;
-  const trained = sumOf(heldParameters(plan));
-  const frozen = totalBytes(training.analysis.frozen, weightBytesPerElement);
+  const { parameters, frozen: kept } = training.analysis;
+  const trained = sumOf(beforeShards(parameters, heldParameters(plan), shards.parameters));
+  const frozen = sumOf(
+    beforeShards(
+      kept,
+      Float64Array.from(kept, (each) => parameterBytes(each, weightBytesPerElement)),
+      shards.parameters,
+    ),
+  );
   return {
     parameters: (trained + frozen) / shards.parameters,
     gradients:
       scenario.mode === 'training'
-        ? sumOf(addsToGradients(plan) ? heldSums(plan) : heldGradients(plan)) / shards.gradients
+        ? sumOf(
+            beforeShards(
+              parameters,
+              addsToGradients(plan) ? heldSums(plan) : heldGradients(plan),
+              shards.gradients,
+            ),
+          ) / shards.gradients
         : 0,
     optimizerState: update.stateBytes,
     communicationBuffers: exchange.buffers,
@@ -37,6 +49,3 @@ function stateOf(plan: StepPlan): ModelState {
     cache: cacheBytes(training, scenario),
   };
 }
-
-const totalBytes = (parameters: readonly Parameter[], bytesPerElement: number): number =>
-  parameters.reduce((total, parameter) => total + parameterBytes(parameter, bytesPerElement), 0);

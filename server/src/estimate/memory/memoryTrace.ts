@@ -6,7 +6,9 @@
  * step begins. Model state is taken before the first step, that of the optimizer in the update of the first.
  */
 
+import type { Parameter } from '../../analysis/modelAnalysis.ts';
 import type { LoweredGraph } from '../../frameworks/behaviour.ts';
+import { shardsOf } from '../../frameworks/exchange.ts';
 import { itemAt } from '../../model/at.ts';
 import { parameterBytes } from '../plan/gradients.ts';
 import { recomputedSteps } from '../plan/loweredStep.ts';
@@ -33,22 +35,24 @@ export interface MemoryTrace {
 /** `variables`: whether those of the program hold what they name as long as they can. */
 export function memoryTrace(plan: StepPlan, variables?: Variables): MemoryTrace {
   const { training, exchange, update, weightBytesPerElement } = plan;
-  const { frozen } = training.analysis;
+  const { parameters: trained, frozen } = training.analysis;
   const parameters = [...heldParameters(plan)];
-  const shared = (sizes: readonly number[], share: number): readonly number[] =>
-    sizes.map((size) => size / share);
+  const shared = (of: readonly Parameter[], sizes: readonly number[], shards: number): readonly number[] =>
+    sizes.map((size, index) => size / shardsOf(itemAt(of, index), shards));
   const whole = parameters.reduce((total, size) => total + size, 0);
   const ofEach = (total: number): readonly number[] =>
     whole === 0 ? [] : parameters.map((size) => (size * total) / whole);
   const { events, taken } = eventsOf(plan, variables);
   return {
     always: [
-      ...shared(parameters, exchange.shards.parameters),
-      ...frozen.map(
-        (parameter) => parameterBytes(parameter, weightBytesPerElement) / exchange.shards.parameters,
+      ...shared(trained, parameters, exchange.shards.parameters),
+      ...shared(
+        frozen,
+        frozen.map((parameter) => parameterBytes(parameter, weightBytesPerElement)),
+        exchange.shards.parameters,
       ),
       ...(exchange.buffers > 0 ? [exchange.buffers] : []),
-      ...(addsToGradients(plan) ? shared([...heldSums(plan)], exchange.shards.gradients) : []),
+      ...(addsToGradients(plan) ? shared(trained, [...heldSums(plan)], exchange.shards.gradients) : []),
     ],
     // Moments of each parameter are tensors of their own.
     state: [...ofEach(update.stateBytes / 2), ...ofEach(update.stateBytes / 2)],

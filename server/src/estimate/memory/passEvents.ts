@@ -1,6 +1,7 @@
 /** What one pass takes and gives back, operator by operator. */
 
 import type { LoweredGraph } from '../../frameworks/behaviour.ts';
+import { shardsOf } from '../../frameworks/exchange.ts';
 import { floatAt } from '../../model/at.ts';
 import { heldTables } from '../plan/heldTables.ts';
 import { addsToGradients, type StepPlan } from '../plan/stepPlan.ts';
@@ -114,7 +115,7 @@ function bornGradients(
     const last = parameter.operators.at(-1);
     if (last === undefined) continue;
     const others = born.get(last) ?? [];
-    others.push(floatAt(sizes, index) / shards);
+    others.push(floatAt(sizes, index) / shardsOf(parameter, shards));
     born.set(last, others);
   }
   return born;

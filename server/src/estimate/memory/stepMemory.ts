@@ -19,7 +19,7 @@ import { type Bytes, bytes } from '../../model/units.ts';
 import { addsToGradients, type StepPlan } from '../plan/stepPlan.ts';
 import { addedGradients, parameterGradients } from './backwardMemory.ts';
 import { valueBytes } from './forwardMemory.ts';
-import { heldGradients, heldSums } from './heldParameters.ts';
+import { beforeShards, heldGradients, heldSums } from './heldParameters.ts';
 import { tightestGpu } from './tightestGpu.ts';
 
 export interface StepMemory {
@@ -170,12 +170,14 @@ function forwardOf(plan: StepPlan, unkept: Float64Array, { gradients, cache }: M
 function backwardOf(plan: StepPlan, between: Float64Array, inputs: number): PassCandidates {
   const { saved, training, exchange } = plan;
   const held = givenOutOf(plan) + inputs;
-  const sizes = heldGradients(plan);
+  const { parameters } = training.analysis;
+  const shards = exchange.shards.gradients;
+  const sizes = beforeShards(parameters, heldGradients(plan), shards);
   return {
     copies: runningSum(saved.weightCopies, 0),
     gradients: addsToGradients(plan)
-      ? addedGradients(training, sumOf(heldSums(plan)), sizes, exchange.shards.gradients)
-      : parameterGradients(training, between.length, sizes).map((size) => size / exchange.shards.gradients),
+      ? addedGradients(training, sumOf(beforeShards(parameters, heldSums(plan), shards)), sizes, shards)
+      : parameterGradients(training, between.length, sizes).map((size) => size / shards),
     kept: runningSum(saved.activations, held),
     workspace: between.map((size, index) => size + floatAt(saved.recomputed, index)),
   };

@@ -127,7 +127,10 @@ function totalsOf(laidOut: LaidOutStep, exact: boolean): Omit<TotalCost, 'memory
       exposedInput: null,
       forward: seconds(own.forward * passes),
       backward: seconds(own.backward * passes),
-      communication: seconds(lines.reduce((total, line) => total + line.communicationTime, 0)),
+      communication: seconds(
+        lines.reduce((total, line) => total + line.communicationTime, 0) +
+          slowest.reduce((total, stage) => total + stage.sharedGradients.middle, 0),
+      ),
       exposedCommunication: exact ? seconds(Math.max(0, own.rest - own.update)) : null,
       update: seconds(own.update),
       waitingForHost: hostTime,
@@ -194,6 +197,7 @@ function limitOf(laidOut: LaidOutStep, hostTime: number): StepLimit {
       'communication',
       exchangeTimeOf(laidOut, 'tensor') +
         exchangeTimeOf(laidOut, 'context') +
+        exchangeTimeOf(laidOut, 'expert') +
         Math.max(0, own.rest - own.update),
     ],
     ['host', hostTime],
@@ -216,6 +220,7 @@ function parallelCost(laidOut: LaidOutStep): ParallelCost {
     bubble: seconds(bubbleOf(laidOut)),
     tensorCommunication: seconds(exchangeTimeOf(laidOut, 'tensor')),
     contextCommunication: seconds(exchangeTimeOf(laidOut, 'context')),
+    expertCommunication: seconds(exchangeTimeOf(laidOut, 'expert')),
     stages: stages.map(({ plan: own, rank, sent }, index) => {
       const { layers, parameters } = own.training.analysis;
       const { forward, backward } = itemAt(times.stages, index);

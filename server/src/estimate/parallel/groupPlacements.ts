@@ -1,6 +1,6 @@
 /**
  * Where the GPUs of each axis of a layout lie: tensor parallelism on neighbours, then context parallelism, then copies of the
- * model, stages farthest apart.
+ * model, stages farthest apart. Experts are shared by neighbours among the GPUs of a stage.
  *
  * It is the order of Megatron-LM (megatron/core/parallel_state.py, `order="tp-cp-ep-dp-pp"`). An axis has a size and a stride in
  * ranks; of its group, as many lie on one node as the stride leaves room for.
@@ -18,6 +18,8 @@ export interface ParallelLayout {
   readonly context: number;
   readonly tensorGroup: Placement;
   readonly contextGroup: Placement;
+  /** GPUs that share the experts: neighbours behind those of tensor parallelism, among the GPUs that add up gradients. */
+  readonly expertGroup: Placement;
   /** GPUs that add up gradients: those of all copies, and those that share a sequence. */
   readonly dataGroup: Placement;
   /** By rank of the pipeline: whether the next one, of the last the first, lies on another node. */
@@ -26,7 +28,7 @@ export interface ParallelLayout {
 
 export function placeLayout(
   cluster: ClusterProfile,
-  { tensor, context, pipeline }: Pick<ParallelScenario, 'tensor' | 'context' | 'pipeline'>,
+  { tensor, context, pipeline, expert }: Pick<ParallelScenario, 'tensor' | 'context' | 'pipeline' | 'expert'>,
   gpus: number,
 ): ParallelLayout {
   const node = cluster.gpusPerNode.value;
@@ -39,6 +41,7 @@ export function placeLayout(
     context,
     tensorGroup: placeGroup(tensor, 1, node),
     contextGroup: placeGroup(context, tensor, node),
+    expertGroup: placeGroup(expert, tensor, node),
     dataGroup: placeGroup(context * replicas, tensor, node),
     crossesNodes: Array.from({ length: pipeline === 1 ? 0 : pipeline }, (_, index) => {
       const [own, next] = [index * stage, ((index + 1) % pipeline) * stage];

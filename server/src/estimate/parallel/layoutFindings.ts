@@ -5,20 +5,26 @@ import { itemAt } from '../../model/at.ts';
 import { capitalized } from '../../model/capitalized.ts';
 import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatBytes, formatCount, formatPercent, formatTime } from '../../model/format.ts';
-import { contextExchanges, gpusPerCopy, type ParallelScenario, type Scenario } from '../../model/scenario.ts';
+import { contextExchanges, type ParallelScenario } from '../../model/scenario.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { bytes, seconds } from '../../model/units.ts';
 import { largestKind } from '../findings/outOfMemory.ts';
-import { fitsAtBest, runtimeReserve } from '../memory/reservedMemory.ts';
+import { runtimeReserve } from '../memory/reservedMemory.ts';
 import { passesOf } from '../plan/stepPlan.ts';
+import { expertFindings } from './expertFindings.ts';
 import { bubbleOf, exchangeTimeOf, type LaidOutStep, layOutStep } from './laidOutStep.ts';
 import { wholeLayers } from './layersOfWorkers.ts';
-import { unevenRounds } from './resolveParallel.ts';
+import { changed, fits, timeOf } from './otherLayouts.ts';
 
 /** Where a cost is unknown, only memory that does not fit is sure: unknown work may hide what waits. */
 export function layoutFindings(step: LaidOutStep, exact: boolean): readonly Finding[] {
   const waiting = exact
-    ? [...pipelineBubble(step), ...tensorCommunication(step), ...contextCommunication(step)]
+    ? [
+        ...pipelineBubble(step),
+        ...tensorCommunication(step),
+        ...contextCommunication(step),
+        ...expertFindings(step),
+      ]
     : [];
   return [...outOfMemory(step), ...waiting, ...unsplitLayers(step)];
 }
@@ -299,28 +305,6 @@ const wholeLayersOf = ({ training, plan }: LaidOutStep) =>
 const wholeShare = (step: LaidOutStep): number =>
   wholeLayersOf(step).reduce((total, { share }) => total + share, 0);
 
-/** `undefined` where the GPUs do not divide so, or the model cannot be cut so. */
-function changed(
-  step: LaidOutStep,
-  layout: Partial<ParallelScenario>,
-  change: Partial<Scenario> = {},
-): LaidOutStep | undefined {
-  const asked = { ...step.parallel, ...layout };
-  // One rank has one stage, whatever the schedule of several was.
-  const parallel: ParallelScenario = asked.pipeline === 1 ? { ...asked, chunks: 1, schedule: '1f1b' } : asked;
-  const [before, after] = [step.parallel, parallel].map(gpusPerCopy);
-  if (before === undefined || after === undefined || step.scenario.gpus % after !== 0) return undefined;
-  // Fewer copies have more passes each, so that a step has as many samples; a part of a pass cannot be.
-  const passes = (passesOf(step.scenario) * after) / before;
-  if (!Number.isInteger(passes) || unevenRounds(parallel, passes).length > 0) return undefined;
-  return layOutStep(
-    step.training,
-    { ...step.scenario, ...change, parallel, accumulate: passes },
-    { ...parallel, sequence: parallel.sequence && parallel.tensor > 1 },
-    step.cluster,
-  );
-}
-
 /** Of a half, a quarter and so on, as far as whole samples go; none where the model fixes its batch. */
 function smallerMicroBatches(step: LaidOutStep): readonly LaidOutStep[] {
   const { training, scenario, parallel, cluster } = step;
@@ -345,12 +329,7 @@ function smallerMicroBatches(step: LaidOutStep): readonly LaidOutStep[] {
 const microBatchText = ({ scenario }: LaidOutStep): string =>
   `use a micro-batch of ${formatCount(scenario.batchPerGpu)} (\`micro-batch=${scenario.batchPerGpu}\`)`;
 
-const fits = ({ memories, fullest, reserved }: LaidOutStep): boolean =>
-  fitsAtBest(itemAt(memories, fullest), reserved);
-
-const peakOf = ({ memories, fullest }: LaidOutStep) => bytes(itemAt(memories, fullest).peak);
-
-const timeOf = ({ times }: LaidOutStep): string => formatTime(seconds(times.step));
-
 const degrees = ({ tensor, pipeline }: Pick<ParallelScenario, 'tensor' | 'pipeline'>): string =>
   `\`tp=${tensor}${pipeline === 1 ? '' : `,pp=${pipeline}`}\``;
+
+const peakOf = ({ memories, fullest }: LaidOutStep) => bytes(itemAt(memories, fullest).peak);

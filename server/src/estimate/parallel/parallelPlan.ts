@@ -35,6 +35,7 @@ import {
   workOf,
 } from '../plan/stepPlan.ts';
 import { timesInBlocks } from './attentionBlocks.ts';
+import { timesOfBusiest } from './busiestExperts.ts';
 import { type TimedCollective, timeCollectives, withCollectives } from './collectiveTimes.ts';
 import { type ParallelLayout, placeLayout } from './groupPlacements.ts';
 import { type RankTimes, rankTimes, type StageTimes } from './rankTimes.ts';
@@ -82,6 +83,7 @@ export function planParallel(
     sequence: parallel.sequence,
     keepsGathered: parallel.gathered === 'keep',
     context: { ways: parallel.context, exchange: parallel.contextExchange },
+    expert: { ways: parallel.expert, imbalance: parallel.expertImbalance },
   });
   const { globalBatch: _, parallel: __, ...whole } = scenario;
   const own: Scenario = {
@@ -104,9 +106,13 @@ export function planParallel(
       const inside = all.map((index) => index - begin).filter(isOwn);
       return exchange === 'all-to-all' || inside.length === 0 ? [] : [inside];
     });
-    const kernels = timesInBlocks(cluster.gpu, whole.lowered, whole.times, cores, parallel.context);
+    const kernels = timesOfBusiest(
+      timesInBlocks(cluster.gpu, whole.lowered, whole.times, cores, parallel.context),
+      sharded.mixtures.map((index) => index - begin).filter(isOwn),
+      parallel.expertImbalance,
+    );
     const plan = kernels === whole.times ? whole : { ...whole, times: kernels };
-    const groups = { tensor: layout.tensorGroup, context: layout.contextGroup };
+    const groups = { tensor: layout.tensorGroup, context: layout.contextGroup, expert: layout.expertGroup };
     const timed = [
       ...timeCollectives(asked, plan.lowered, cluster, (axis) => groups[axis]),
       ...timeRings(asked, plan, cores, {

@@ -15,6 +15,7 @@ import {
   type StageCut,
 } from '../../model/scenario.ts';
 import { headsOfAttention, sequencesOf } from '../../parallel/contextParallel.ts';
+import { expertCounts } from '../../parallel/expertParallel.ts';
 import { cutsOf } from '../../parallel/pipelineStages.ts';
 import { chunksOfSchedule, roundOf } from '../../schedule/pipelineSchedules.ts';
 
@@ -45,13 +46,21 @@ export function resolveParallel(
     stages = 'balanced',
     microBatch,
     context = 1,
+    expert = 1,
+    expertImbalance = 1,
   } = asked;
   const ways = gpusPerCopy({ tensor, context, pipeline });
   const { chunks, schedule } = chunkedSchedule(asked, pipeline);
   const given = microBatch === undefined ? {} : { microBatch };
-  if (ways === 1) return { ways, ...given, issues: [] };
+  const idle = [
+    ...(sequence && tensor === 1 && ways > 1 ? [noEffect('sp', 'tp')] : []),
+    ...(pipeline === 1 && asked.chunks !== undefined && ways > 1 ? [noEffect('vp', 'pp')] : []),
+    ...(expert === 1 && expertImbalance !== 1 ? [noEffect('expert-imbalance', 'ep')] : []),
+  ];
+  if (ways === 1 && expert === 1) return { ways, ...given, issues: idle };
   const problem =
     impossible({ tensor, context, pipeline }, gpus) ??
+    unlikeExperts(analysis, { tensor, context, pipeline, expert }, gpus) ??
     notCosted(mode, requests) ??
     (pipeline === 1 ? undefined : unlikeSchedule(schedule, chunks)) ??
     tooFewBlocks(analysis, pipeline, chunks) ??
@@ -65,6 +74,8 @@ export function resolveParallel(
       gathered,
       context,
       contextExchange: asked.contextExchange ?? usualExchange(requests),
+      expert,
+      expertImbalance,
       pipeline,
       chunks,
       schedule,
@@ -72,12 +83,36 @@ export function resolveParallel(
     },
     ways,
     ...given,
-    issues: [
-      ...(sequence && tensor === 1 ? [noEffect('sp', 'tp')] : []),
-      ...(pipeline === 1 && asked.chunks !== undefined ? [noEffect('vp', 'pp')] : []),
-    ],
+    issues: idle,
   };
 }
+
+/** Experts are shared by GPUs that add up gradients: copies of the model, and those that share a sequence. */
+function unlikeExperts(
+  analysis: ModelAnalysis,
+  { tensor, context, pipeline, expert }: Pick<ParallelScenario, 'tensor' | 'context' | 'pipeline' | 'expert'>,
+  gpus: number,
+): string | undefined {
+  if (expert === 1) return undefined;
+  const counts = expertCounts(analysis);
+  if (counts.length === 0)
+    return 'The model has no mixture of experts whose weights lie in one tensor [experts, …]; leave `ep` out, or describe it with `MixtureOfExperts`';
+  for (const experts of counts) {
+    if (experts % expert !== 0)
+      return `${experts} experts do not divide over \`ep=${expert}\`; ${fewerWays(experts, expert)}`;
+  }
+  const sharing = gpus / (tensor * pipeline);
+  if (sharing % expert === 0) return undefined;
+  return `${sharing} GPUs with a part of the batch (${gpus} ÷ tp ${tensor} ÷ pp ${pipeline}${context === 1 ? '' : `, cp ${context} among them`}) do not divide into groups of \`ep=${expert}\`; ${fewerWays(sharing, expert)}`;
+}
+
+function fewerWays(size: number, expert: number): string {
+  const divisor = commonDivisor(size, expert);
+  return divisor === 1 ? 'leave `ep` out, or use a divisor' : `use a divisor, such as \`ep=${divisor}\``;
+}
+
+const commonDivisor = (one: number, other: number): number =>
+  other === 0 ? one : commonDivisor(other, one % other);
 
 /** One rank alone has no chunks. Interleaved schedules have two on each rank where nothing is said, as torchtitan's. */
 function chunkedSchedule(

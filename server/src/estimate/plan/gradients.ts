@@ -49,6 +49,7 @@ function orderGradients(
         usedFrom: parameter.operators[0] ?? 0,
         ofBatchNorm: typeOf(parameter.operators[0] ?? -1) === 'BatchNormalization',
         ...tableIn(tableOf.get(index)),
+        ...(parameter.expertWays === undefined ? {} : { expertWays: parameter.expertWays }),
       }),
     )
     .sort((a, b) => a.readyAfter - b.readyAfter || b.index - a.index);

@@ -7,12 +7,20 @@ import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import { operationTime } from '../../communication/operationTime.ts';
 import type { Placement } from '../../communication/placement.ts';
 import type { FrameworkBehaviour } from '../../frameworks/behaviour.ts';
-import { type Exchange, noExchange, type ProfiledStep, type WorkerGroup } from '../../frameworks/exchange.ts';
+import {
+  type Exchange,
+  type Message,
+  noExchange,
+  type ProfiledStep,
+  type WorkerGroup,
+} from '../../frameworks/exchange.ts';
 import type { Gradient } from '../../frameworks/gradient.ts';
 import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
 import { LruCache } from '../../model/lruCache.ts';
+import { memoize } from '../../model/memoize.ts';
 import { isSameContent } from '../../model/sameContent.ts';
 import type { Scenario } from '../../model/scenario.ts';
+import { bytes } from '../../model/units.ts';
 import { gradientsInReadyOrder } from './gradients.ts';
 import { unlikeOthers } from './heldTables.ts';
 import { type PlannedTraffic, timeTraffic } from './plannedTraffic.ts';
@@ -93,11 +101,44 @@ function exchangeOf(
       isOfStep = true;
       return read();
     };
-  const exchange = behaviour.exchange(gradients, group, {
-    backwardEnds: noticed(profile.backwardEnds),
-    backwardLaunches: noticed(profile.backwardLaunches),
-    batchPerGpu: noticed(() => training.batch),
-    timeOf: (operation) => operationTime(cluster, placement, operation).time,
-  });
-  return { exchange, isOfStep };
+  const exchangeIn = (own: readonly Gradient[], among: WorkerGroup, lie: Placement): Exchange =>
+    behaviour.exchange(own, among, {
+      backwardEnds: noticed(profile.backwardEnds),
+      backwardLaunches: noticed(profile.backwardLaunches),
+      batchPerGpu: noticed(() => training.batch),
+      timeOf: (operation) => operationTime(cluster, lie, operation).time,
+    });
+  const ways = gradients.find(({ expertWays }) => expertWays !== undefined)?.expertWays;
+  if (ways === undefined) return { exchange: exchangeIn(gradients, group, placement), isOfStep };
+  const dense = exchangeIn(
+    gradients.filter(({ expertWays }) => expertWays === undefined),
+    group,
+    placement,
+  );
+  const among = expertGroup(group, ways);
+  const ofExperts = exchangeIn(
+    gradients.filter(({ expertWays }) => expertWays !== undefined),
+    { ...group, ...among, gpus: group.gpus / ways },
+    among,
+  );
+  return { exchange: withExperts(dense, ofExperts, among), isOfStep };
 }
+
+/** Those that have the same experts: neighbours have others. */
+function expertGroup({ nodes, gpusPerNode }: Placement, ways: number): Placement {
+  const onOneNode = Math.max(1, Math.floor(gpusPerNode / ways));
+  return { nodes: Math.max(1, Math.ceil((nodes * gpusPerNode) / ways / onOneNode)), gpusPerNode: onOneNode };
+}
+
+/** Gradients of experts are sent beside the others, among fewer workers. Shards of experts follow from those of the others. */
+const withExperts = (dense: Exchange, ofExperts: Exchange, group: Placement): Exchange => {
+  const stagesIn = memoize((stages: Message['stages']) => stages.map((stage) => ({ ...stage, group })));
+  return {
+    ...dense,
+    messages: [
+      ...dense.messages,
+      ...ofExperts.messages.map((message) => ({ ...message, stages: stagesIn(message.stages) })),
+    ],
+    buffers: bytes(dense.buffers + ofExperts.buffers),
+  };
+};

@@ -192,14 +192,14 @@ function routesOf(
   cluster: ClusterProfile,
   placement: Placement,
 ): ReadonlyMap<Message['stages'], Route> {
-  const timeOf = timesOfOperations(cluster, placement, synchrony === 'synchronous');
+  const timeOf = timesOfOperations(cluster, synchrony === 'synchronous');
   const routes = new Map<Message['stages'], CountedRoute>();
   let route: CountedRoute | undefined;
   for (const { stages, gradients, everySteps = 1 } of messages) {
     if (route?.stages !== stages) {
       route = routes.get(stages);
       if (route === undefined) {
-        const times = stages.map(({ operation }) => timeOf(operation));
+        const times = stages.map(({ operation, group }) => timeOf(operation, group ?? placement));
         route = { stages, times, messages: 0, withGradients: 0, perStep: 0 };
         routes.set(stages, route);
       }
@@ -216,16 +216,18 @@ type CountedRoute = { -readonly [Key in keyof Route]: Route[Key] };
 /** The same operation, and one written alike, is timed once. */
 function timesOfOperations(
   cluster: ClusterProfile,
-  placement: Placement,
   sharesServers: boolean,
-): (operation: Operation) => OperationTime {
+): (operation: Operation, group: Placement) => OperationTime {
   const known = new Map<string, OperationTime>();
-  return memoize((operation: Operation): OperationTime => {
-    const key = JSON.stringify(operation);
-    const time = known.get(key) ?? operationTime(cluster, placement, operation, sharesServers);
-    known.set(key, time);
-    return time;
-  });
+  const timesIn = memoize((group: Placement) =>
+    memoize((operation: Operation): OperationTime => {
+      const key = JSON.stringify([group, operation]);
+      const time = known.get(key) ?? operationTime(cluster, group, operation, sharesServers);
+      known.set(key, time);
+      return time;
+    }),
+  );
+  return (operation, group) => timesIn(group)(operation);
 }
 
 /** By message, its part of all elements, which the GPU updates, and of all parameters, each of which the host launches. */

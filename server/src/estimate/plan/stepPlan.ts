@@ -1,8 +1,9 @@
 /** The work of a step before it is simulated: kernels with times, messages with times, the update. */
 
-import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
+import type { Parameter, TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import { nodesFor, placeGpus } from '../../communication/placement.ts';
 import type { FrameworkBehaviour, Update } from '../../frameworks/behaviour.ts';
+import { shardsOf } from '../../frameworks/exchange.ts';
 import { resolveFramework } from '../../frameworks/registry.ts';
 import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
 import { findGpu } from '../../hardware/gpus.ts';
@@ -170,9 +171,9 @@ function predictStep(training: TrainingGraph, scenario: Scenario, cluster: Clust
   const ownHandled = scenario.gpus === 1 ? handled : handling(1, 1);
   const dense = tables.size === 0 ? learned : learned.filter((_, index) => !tables.has(index));
   const elements = dense.reduce((total, parameter) => total + parameter.elements, 0);
-  const updateOf = (optimizer: Optimizer, share: number, held = tables): Update => {
+  const updateOf = (optimizer: Optimizer, shards: number, held = tables): Update => {
     const own = behaviour.update(dense.length > 0 ? optimizer : 'none', scenario.precision, {
-      elements: elements * share,
+      elements: updatedElements(dense, elements, shards),
       tensors: dense.length,
     });
     if (tables.size === 0 || learned.length === 0) return own;
@@ -191,7 +192,7 @@ function predictStep(training: TrainingGraph, scenario: Scenario, cluster: Clust
     ? own
     : updateOf(
         exchange.update === 'at servers' ? 'none' : scenario.optimizer,
-        1 / exchange.shards.optimizerState,
+        exchange.shards.optimizerState,
       );
   return {
     training,
@@ -211,6 +212,14 @@ function predictStep(training: TrainingGraph, scenario: Scenario, cluster: Clust
     updateTimes: kernelTimes(cluster.gpu, asUpdate(update.kernels)),
     wholeUpdateTimes: kernelTimes(cluster.gpu, asUpdate(whole.kernels)),
   };
+}
+
+/** Elements that a GPU updates: experts are split over fewer GPUs than the rest. */
+function updatedElements(parameters: readonly Parameter[], elements: number, shards: number): number {
+  const experts = parameters.filter(({ expertWays }) => expertWays !== undefined);
+  const ofExperts = experts.reduce((total, own) => total + own.elements, 0);
+  const updated = experts.reduce((total, own) => total + own.elements / shardsOf(own, shards), 0);
+  return (elements - ofExperts) * (1 / shards) + updated;
 }
 
 /** Kernels of an update, which machines are measured by apart from others of their kind. */

@@ -23,13 +23,26 @@ function partsOf({ cost }: LayoutCandidate): PartsOfStep {
   const { forward, backward, update, exposedCommunication } = cost.totals.time;
   if (forward === null || backward === null || update === null || exposedCommunication === null) return [];
   // A copy on each GPU has neither.
-  const [tensor, bubble] =
-    cost.parallel === undefined ? [0, 0] : [cost.parallel.tensorCommunication, cost.parallel.bubble];
+  const {
+    tensorCommunication: tensor,
+    contextCommunication: context,
+    expertCommunication: experts,
+    bubble,
+  } = cost.parallel ?? nothingShared;
   return [
-    ['kernels of smaller shapes, and recomputation', forward + backward - tensor],
+    ['kernels of smaller shapes, and recomputation', forward + backward - tensor - context - experts],
     ['collectives of tensor parallelism', tensor],
+    ['exchanges of context parallelism', context],
+    ['all-to-alls of expert parallelism', experts],
     ['pipeline bubble', bubble],
     ['gradients and weights exchanged between copies', exposedCommunication],
     ['the update', update],
   ];
 }
+
+const nothingShared = {
+  tensorCommunication: 0,
+  contextCommunication: 0,
+  expertCommunication: 0,
+  bubble: 0,
+};

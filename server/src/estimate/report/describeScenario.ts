@@ -56,12 +56,17 @@ function parallelText({
   sequence,
   context,
   contextExchange,
+  expert,
+  expertImbalance,
   pipeline,
   schedule,
 }: NonNullable<ReportScenario['parallel']>): string {
   return [
     ...(tensor === 1 ? [] : [`tensor parallel ${tensor}${sequence ? ' with sequence parallelism' : ''}`]),
     ...(context === 1 ? [] : [`context parallel ${context} (${contextExchange})`]),
+    ...(expert === 1
+      ? []
+      : [`expert parallel ${expert}${expertImbalance === 1 ? '' : ` (imbalance ${expertImbalance})`}`]),
     ...(pipeline === 1 ? [] : [`${pipeline} pipeline stages (${schedule})`]),
   ].join(', ');
 }

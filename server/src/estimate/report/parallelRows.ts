@@ -13,7 +13,7 @@ interface Row {
 
 export function parallelRows({ scenario, parallel, totals }: Report): readonly Row[] {
   if (scenario.parallel === undefined || parallel === undefined) return [];
-  const { tensor, sequence, context, pipeline, chunks, schedule } = scenario.parallel;
+  const { tensor, sequence, context, expert, pipeline, chunks, schedule } = scenario.parallel;
   const step = totals.time.step;
   const ofStep = (time: number): string =>
     step === null
@@ -30,6 +30,7 @@ export function parallelRows({ scenario, parallel, totals }: Report): readonly R
         `pp ${pipeline}`,
         ...(chunks > 1 ? [`vp ${chunks}`] : []),
         `dp ${parallel.replicas}`,
+        ...(expert === 1 ? [] : [`ep ${expert}`]),
       ].join(' '),
       detail: [
         microBatches(parallel.microBatches),
@@ -38,6 +39,7 @@ export function parallelRows({ scenario, parallel, totals }: Report): readonly R
           ? []
           : [`collectives of tensor parallelism ${ofStep(parallel.tensorCommunication)}`]),
         ...(context === 1 ? [] : [`exposed context parallelism ${ofStep(parallel.contextCommunication)}`]),
+        ...(expert === 1 ? [] : [`all-to-alls of experts ${ofStep(parallel.expertCommunication)}`]),
         ...(pipeline === 1 ? [] : [`pipeline bubble ${ofStep(parallel.bubble)}`]),
         ...(largest === undefined
           ? []

@@ -59,6 +59,8 @@ const scenarioSchema = z.object({
       gathered: z.enum(gatheredTensors).describe('With sequence: kept for backward, or gathered again'),
       context: count,
       contextExchange: z.enum(contextExchanges).describe('How attention meets the positions of other GPUs'),
+      expert: count.describe('GPUs that share the experts of a mixture; they are not those of one copy'),
+      expertImbalance: amount.describe('Rows of the GPU with the busiest experts over the mean'),
       pipeline: count,
       chunks: count.describe('Stages of the model on each rank of the pipeline'),
       schedule: z.enum(pipelineSchedules),
@@ -294,6 +296,7 @@ const parallelSchema = z
     contextCommunication: amount.describe(
       'Seconds of collectives of context parallelism in that stage that attention does not hide',
     ),
+    expertCommunication: amount.describe('Seconds of all-to-alls of expert parallelism in that stage'),
     stages: z.array(
       z.object({
         rank: count.describe('Rank of the pipeline that computes it; from 0'),

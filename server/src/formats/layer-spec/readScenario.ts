@@ -63,7 +63,7 @@ export const scenarioKeys = {
   parallel: {
     kind: 'group',
     documentation:
-      'GPUs that share a copy of the model: `tp=8,cp=2,pp=4`, with `sp`, `cp-comm=ring`, `micro-batch=1`, `schedule=1f1b`, `stages=balanced`.',
+      'GPUs that share a copy of the model: `tp=8,cp=2,ep=8,pp=4`, with `sp`, `cp-comm=ring`, `micro-batch=1`, `schedule=1f1b`, `stages=balanced`.',
   },
   loss: {
     kind: lossChoices,

@@ -5,7 +5,8 @@
  * than tokens·k, nor than there are. Which experts that are depends on the data, how many does not.
  */
 
-import type { CostContext, OperatorCost, OperatorDefinition } from '../definition.ts';
+import type { Operator } from '../../model/graph.ts';
+import type { BoundTensor, CostContext, OperatorCost, OperatorDefinition } from '../definition.ts';
 import { expertsMap } from '../dimensions/fused.ts';
 import { countOf } from '../vocabulary/contents.ts';
 import { defineContrib } from '../vocabulary/define.ts';
@@ -74,6 +75,22 @@ export const mixturesOfExperts: readonly OperatorDefinition[] = (['MoE', 'QMoE']
   }),
 );
 
+/** Whether an operator is a mixture of experts whose weights are trained. */
+export const isMixture = ({ domain, type }: Pick<Operator, 'domain' | 'type'>): boolean =>
+  domain === 'com.microsoft' && type === 'MoE';
+
+/** Experts that a token runs through. */
+export function chosenExperts(
+  { inputs, attributes }: Operator,
+  tensors: ReadonlyMap<string, BoundTensor>,
+): number {
+  const given = attributes.get('k');
+  const experts = tensors.get(inputs[1] ?? '')?.dimensions.at(-1);
+  return chosenOf(given?.kind === 'int' ? given.value : 1, experts ?? 1);
+}
+
+const chosenOf = (k: number, experts: number): number => Math.min(Math.max(1, k), Math.max(1, experts));
+
 function expertCost(context: CostContext, layers: readonly number[]): OperatorCost {
   const input = context.input(0);
   const router = context.input(1);
@@ -86,8 +103,9 @@ function expertCost(context: CostContext, layers: readonly number[]): OperatorCo
   if (input === undefined || router === undefined || output === undefined) return unknownShapeCost;
   if (weights.length < given.length || weights.length < 2) return unknownShapeCost;
   const tokens = countOf(input.dimensions.slice(0, -1));
-  const experts = Math.max(1, router.dimensions.at(-1) ?? 1);
-  const chosen = tokens * Math.min(Math.max(1, context.int('k', 1)), experts);
+  const chosen = tokens * chosenOf(context.int('k', 1), router.dimensions.at(-1) ?? 1);
+  // A worker of expert parallelism has the weights of some experts, and as many rows from all workers as it has itself.
+  const experts = Math.max(1, weights[0]?.tensor.dimensions[0] ?? 1);
   const read = Math.min(1, chosen / experts);
   // Bytes hold two weights of 4 bits each.
   const perByte = (elementType: string): number =>

@@ -1,0 +1,39 @@
+/** The same step in another layout, as advice is costed by. */
+
+import { itemAt } from '../../model/at.ts';
+import { formatTime } from '../../model/format.ts';
+import { gpusPerCopy, type ParallelScenario, type Scenario } from '../../model/scenario.ts';
+import { seconds } from '../../model/units.ts';
+import { fitsAtBest } from '../memory/reservedMemory.ts';
+import { passesOf } from '../plan/stepPlan.ts';
+import { type LaidOutStep, layOutStep } from './laidOutStep.ts';
+import { unevenRounds } from './resolveParallel.ts';
+
+/** `undefined` where the GPUs do not divide so, or the model cannot be cut so. */
+export function changed(
+  step: LaidOutStep,
+  layout: Partial<ParallelScenario>,
+  change: Partial<Scenario> = {},
+): LaidOutStep | undefined {
+  const asked = { ...step.parallel, ...layout };
+  // One rank has one stage, whatever the schedule of several was.
+  const parallel: ParallelScenario = asked.pipeline === 1 ? { ...asked, chunks: 1, schedule: '1f1b' } : asked;
+  const [before, after] = [step.parallel, parallel].map(gpusPerCopy);
+  if (before === undefined || after === undefined || step.scenario.gpus % after !== 0) return undefined;
+  // Experts are shared among the GPUs that add up gradients.
+  if ((step.scenario.gpus / (parallel.tensor * parallel.pipeline)) % parallel.expert !== 0) return undefined;
+  // Fewer copies have more passes each, so that a step has as many samples; a part of a pass cannot be.
+  const passes = (passesOf(step.scenario) * after) / before;
+  if (!Number.isInteger(passes) || unevenRounds(parallel, passes).length > 0) return undefined;
+  return layOutStep(
+    step.training,
+    { ...step.scenario, ...change, parallel, accumulate: passes },
+    { ...parallel, sequence: parallel.sequence && parallel.tensor > 1 },
+    step.cluster,
+  );
+}
+
+export const fits = ({ memories, fullest, reserved }: LaidOutStep): boolean =>
+  fitsAtBest(itemAt(memories, fullest), reserved);
+
+export const timeOf = ({ times }: LaidOutStep): string => formatTime(seconds(times.step));
