@@ -118,6 +118,15 @@ FORMS = {
     "pixel-shuffle": lambda: Around(lambda x: F.pixel_shuffle(x, 2), image=True),
     "normalize": lambda: Around(lambda x: F.normalize(x, dim=-1)),
     "logsumexp": lambda: Around(lambda x: x - torch.logsumexp(x, -1, keepdim=True)),
+    "threshold": lambda: Around(lambda x: F.threshold(x, 0.1, 0.0)),
+    "hardshrink": lambda: Around(F.hardshrink),
+    "hardshrink-module": lambda: Around(call, nn.Hardshrink(0.3)),
+    "softshrink": lambda: Around(F.softshrink),
+    "softshrink-module": lambda: Around(call, nn.Softshrink(0.3)),
+    "rsqrt": lambda: Around(lambda x: torch.rsqrt(x * x + 1)),
+    "var": lambda: Around(lambda x: x / (x.var(-1, keepdim=True) + 1e-3)),
+    "sine": lambda: Around(torch.sin),
+    "sign": lambda: Around(lambda x: torch.sign(x) * x),
     "std": lambda: Around(lambda x: x / (x.std(-1, keepdim=True) + 1e-3)),
 }
 

@@ -53,8 +53,6 @@ const otherRatios: Readonly<Record<string, number>> = {
   'rms-norm-module': 0.751,
   // The exporter's optimizer makes one operator of what the model writes out.
   'rms-norm-llama-dynamo23': 0.751,
-  // Written out as seven operators, which no pattern finds.
-  std: 1.33,
 };
 
 describe.each(files)('$file', ({ file, saved }) => {

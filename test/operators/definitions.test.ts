@@ -12,7 +12,9 @@ const differentiatedByPyTorch = new Set([
   'AffineGrid theta', // affine_grid_generator: theta
   'BitCast input', // view_as_complex and view_as_real
   'CausalConvWithState past_state',
+  'Ceil X', // ceil: zeros_like(grad), which is sent and updated by as any other
   'DFT input', // _fft_c2c, _fft_r2c: self
+  'Floor X',
   'GRU initial_h', // _thnn_fused_gru_cell: hx
   'GridSample grid', // grid_sampler_2d: grid
   'LSTM initial_c', // _thnn_fused_lstm_cell: cx
@@ -20,7 +22,9 @@ const differentiatedByPyTorch = new Set([
   'LinearAttention past_state',
   'Mod B', // remainder.Tensor: other
   'RNN initial_h',
+  'Round X',
   'STFT signal',
+  'Sign input',
   'STFT window',
 ]);
 
@@ -49,7 +53,7 @@ test.each([
   ['Dropout', 'data'],
   ['Equal', ''],
   ['Expand', 'input'],
-  ['Floor', ''],
+  ['Floor', 'X'],
   ['GRU', 'X W R B initial_h'],
   ['Gather', 'data'],
   ['Gemm', 'A B C'],

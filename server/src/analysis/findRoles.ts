@@ -229,8 +229,12 @@ function isLearnedOperand(value: Value, elements: number, graph: Graph): boolean
   return wideAxes(value) < 3 && !isMask(value, graph) && !tableNames.test(value.name);
 }
 
-/** Whether all that is computed from it goes through sine and cosine: a frequency of positions, not a weight. */
+/**
+ * Whether all that is computed from it goes through sine and cosine: a frequency of positions, not a weight. What a module
+ * calls its weight or bias is one, as in networks whose activation is the sine.
+ */
 function isFrequency(value: Value, graph: Graph): boolean {
+  if (weightNames.test(value.name)) return false;
   const bends = (index: number): boolean => hasTrait(graph.operators[index], 'periodic');
   const users = value.consumers.flatMap((index) => graph.operators[index] ?? []);
   return (
@@ -241,6 +245,8 @@ function isFrequency(value: Value, graph: Graph): boolean {
     })
   );
 }
+
+const weightNames = /(^|\.)(weight|bias)$/;
 
 /** Nameless tensors that are first spread, chosen from or bent are tables (rotary frequencies), not folded biases. */
 const tableNames = /^onnx::(Clip|Cos|Expand|Pow|Range|Sin|Where)_/;

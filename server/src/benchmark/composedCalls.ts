@@ -30,10 +30,15 @@ const runnersOwn = 'layercost';
 export const ownCalls: readonly string[] = [
   'Glu',
   'GroupNorm',
+  'Hardshrink',
   'Linear',
   'LogSigmoid',
+  'Rsqrt',
   'ScaledDotProductAttention',
   'Softplus',
+  'Softshrink',
+  'Threshold',
+  'Var',
 ];
 
 /** Calls of a step with this scenario; no operator is in two. */
@@ -91,6 +96,36 @@ function callOfComposite(training: TrainingGraph, composite: Composite): CallOfC
       const slope = members.find(({ type }) => type === 'Mul')?.inputs.map((name) => scalarOf(graph, name));
       return call('Softplus', { beta: slope?.find((each) => each !== undefined) ?? 1 }, runnersOwn);
     }
+    case 'threshold': {
+      const choice = members.find(({ type }) => type === 'Where');
+      const value = scalarOf(graph, choice?.inputs[1]);
+      const limit = limitOf(graph, members);
+      return value === undefined || limit === undefined
+        ? undefined
+        : call('Threshold', { threshold: limit, value }, runnersOwn);
+    }
+    case 'hardshrink':
+    case 'softshrink': {
+      const limit = limitOf(graph, members);
+      const type = composite.kind === 'hardshrink' ? 'Hardshrink' : 'Softshrink';
+      return limit === undefined ? undefined : call(type, { lambd: limit }, runnersOwn);
+    }
+    case 'rsqrt':
+      return call('Rsqrt', {}, runnersOwn);
+    case 'variance': {
+      const axes = axesOfMean(graph, members);
+      const keeps = members.findLast(({ type }) => type === 'ReduceMean')?.attributes.get('keepdims');
+      if (axes === undefined) return undefined;
+      return call(
+        'Var',
+        {
+          axes,
+          keepdims: keeps?.kind === 'int' ? keeps.value : 1,
+          correction: members.some(({ type }) => type === 'Div') ? 1 : 0,
+        },
+        runnersOwn,
+      );
+    }
     case 'log-sigmoid':
       return call('LogSigmoid', {}, runnersOwn);
     case 'attention':
@@ -112,6 +147,20 @@ function callOfComposite(training: TrainingGraph, composite: Composite): CallOfC
   }
 }
 
+/** What the elements are compared with. */
+const limitOf = (graph: Graph, members: readonly Operator[]): number | undefined =>
+  scalarOf(graph, members.find(({ type }) => type === 'LessOrEqual' || type === 'Greater')?.inputs[1]);
+
+/** Of the first mean among them; `undefined` where they are not known numbers. */
+function axesOfMean(graph: Graph, members: readonly Operator[]): readonly number[] | undefined {
+  const mean = members.find((member) => member.type === 'ReduceMean');
+  const attribute = mean?.attributes.get('axes');
+  if (attribute?.kind === 'ints') return attribute.value;
+  const elements = graph.values.get(mean?.inputs[1] ?? '')?.content?.elements;
+  const numbers = elements?.filter((axis) => typeof axis === 'number');
+  return numbers?.length === elements?.length ? numbers : undefined;
+}
+
 /** Over as many of the last axes as its mean is; what is added to the variance is the epsilon. */
 function normalizationCall(
   training: TrainingGraph,
@@ -120,10 +169,7 @@ function normalizationCall(
   type: string,
 ): CallOfComposite | undefined {
   const { graph } = training.analysis;
-  const mean = members.find((member) => member.type === 'ReduceMean');
-  const attribute = mean?.attributes.get('axes');
-  const axes =
-    attribute?.kind === 'ints' ? attribute.value : graph.values.get(mean?.inputs[1] ?? '')?.content?.elements;
+  const axes = axesOfMean(graph, members);
   const epsilon = members
     .filter((member) => member.type === 'Add')
     .flatMap(({ inputs }) => inputs.flatMap((name) => scalarOf(graph, name) ?? []))[0];

@@ -15,6 +15,11 @@ export type CompositeKind =
   | 'softplus'
   | 'log-sigmoid'
   | 'hardswish'
+  | 'threshold'
+  | 'hardshrink'
+  | 'softshrink'
+  | 'rsqrt'
+  | 'variance'
   | 'glu'
   | 'layer-norm'
   | 'rms-norm'
@@ -62,6 +67,8 @@ export interface CompositePattern {
    * the graph alone shows how it was launched.
    */
   readonly modules?: readonly string[];
+  /** Exporters take the call apart before they record calls: what they recorded says nothing of it. */
+  readonly isTakenApart?: true;
   /** How a layer of a layer spec runs that is written as these operators; one kernel where it is left out. */
   readonly ofOneLine?: LaunchedAs;
   /** The match around `anchor`, an operator of one of the types of `anchors`; `undefined` where it is something else. */

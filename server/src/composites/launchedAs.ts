@@ -11,7 +11,11 @@ import type { CompositeMatch, CompositePattern, LaunchedAs, OperatorOrigin } fro
  * without modules shows in the graph how it was launched, but where nothing does.
  */
 export function launchedAs(
-  { modules, ofOneLine = 'one' }: Pick<CompositePattern, 'modules' | 'ofOneLine'>,
+  {
+    modules,
+    isTakenApart,
+    ofOneLine = 'one',
+  }: Pick<CompositePattern, 'modules' | 'isTakenApart' | 'ofOneLine'>,
   match: CompositeMatch,
   originOf: (index: number) => OperatorOrigin,
 ): LaunchedAs {
@@ -31,6 +35,7 @@ export function launchedAs(
   if (own) return 'one';
   if (calls.length === 0) return first.moduleClass === undefined ? match.launchedAs : 'several';
   if (isOneCall) return 'one';
+  if (isTakenApart) return match.launchedAs;
   return calls.some((call) => decomposed.has(call.function)) ? 'one' : 'several';
 }
 

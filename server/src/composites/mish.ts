@@ -19,7 +19,8 @@ export const mish: CompositePattern = {
     return {
       operators: [softplus.index, tanh.index, product.index],
       roles: { input },
-      launchedAs: (graph.operatorSets.get('') ?? 0) >= 18 ? 'several' : 'assumed-one',
+      // PyTorch's TorchScript exporter writes it out at every operator set (torch/onnx, symbolic_opset9.py).
+      launchedAs: 'assumed-one',
     };
   },
 };

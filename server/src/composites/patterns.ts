@@ -10,8 +10,12 @@ import { layerNorm } from './layerNorm.ts';
 import { logSigmoid } from './logSigmoid.ts';
 import { mish } from './mish.ts';
 import { rmsNorm } from './rmsNorm.ts';
+import { rsqrt } from './rsqrt.ts';
 import { silu } from './silu.ts';
 import { softplus } from './softplus.ts';
+import { softshrink } from './softshrink.ts';
+import { hardshrink, threshold } from './threshold.ts';
+import { variance } from './variance.ts';
 
 export const compositePatterns: readonly CompositePattern[] = [
   attention,
@@ -25,4 +29,9 @@ export const compositePatterns: readonly CompositePattern[] = [
   softplus,
   logSigmoid,
   hardswish,
+  hardshrink,
+  softshrink,
+  threshold,
+  variance,
+  rsqrt,
 ];

@@ -15,6 +15,8 @@ import type { Composite, CompositeKind } from '../../composites/composite.ts';
 
 export interface FusedGroup extends Pick<Composite, 'operators' | 'inputs' | 'outputs'> {
   readonly kind: 'attention' | 'elementwise' | 'normalization';
+  /** Backward reads what it gives, not what goes in (PyTorch tools/autograd/derivatives.yaml). */
+  readonly keepsResult?: boolean;
   /** What it was found as. */
   readonly composite?: Composite;
 }
@@ -33,7 +35,14 @@ export function fusedGroups(
     if (!operators.every((index) => costs[index]?.kind === 'known')) continue;
     const isAsked = kind === 'attention' && fusedAttention === true;
     const known: Composite = isAsked ? { ...composite, launchedAs: 'one' } : composite;
-    const group = { kind, composite: known, operators, inputs, outputs };
+    const group = {
+      kind,
+      composite: known,
+      operators,
+      inputs,
+      outputs,
+      keepsResult: composite.kind === 'rsqrt',
+    };
     for (const index of operators) groups.set(index, group);
   }
   for (const { index, type, inputs, outputs } of analysis.graph.operators) {
@@ -55,6 +64,11 @@ const kernelsOfComposites: Partial<Readonly<Record<CompositeKind, FusedGroup['ki
   softplus: 'elementwise',
   'log-sigmoid': 'elementwise',
   hardswish: 'elementwise',
+  threshold: 'elementwise',
+  hardshrink: 'elementwise',
+  softshrink: 'elementwise',
+  rsqrt: 'elementwise',
+  variance: 'elementwise',
   glu: 'elementwise',
   'layer-norm': 'normalization',
   'group-norm': 'normalization',

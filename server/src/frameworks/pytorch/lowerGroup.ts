@@ -103,13 +103,17 @@ export function lowerGroup(
         ]
       : [],
     backwardWeight: [],
-    saved: learns
-      ? [
-          ...(attention ? [...tensors, ...group.outputs] : learned).flatMap(keep),
-          ...statisticsOf(training, group),
-        ]
-      : [],
+    saved: learns ? [...keptOf(group, tensors, learned).flatMap(keep), ...statisticsOf(training, group)] : [],
   };
+}
+
+function keptOf(
+  { kind, keepsResult, outputs }: FusedGroup,
+  inputs: readonly string[],
+  learned: readonly string[],
+): readonly string[] {
+  if (kind === 'attention') return [...inputs, ...outputs];
+  return keepsResult === true ? outputs : learned;
 }
 
 /**

@@ -208,6 +208,36 @@ def log_sigmoid(call: Call) -> Tensor:
     return F.logsigmoid(call[0])
 
 
+@operator("Threshold", domain="layercost")
+def threshold(call: Call) -> Tensor:
+    return F.threshold(call[0], call.attribute("threshold", 0.0), call.attribute("value", 0.0))
+
+
+@operator("Hardshrink", domain="layercost")
+def hardshrink(call: Call) -> Tensor:
+    return F.hardshrink(call[0], call.attribute("lambd", 0.5))
+
+
+@operator("Softshrink", domain="layercost")
+def softshrink(call: Call) -> Tensor:
+    return F.softshrink(call[0], call.attribute("lambd", 0.5))
+
+
+@operator("Rsqrt", domain="layercost")
+def reciprocal_square_root(call: Call) -> Tensor:
+    return torch.rsqrt(call[0])
+
+
+@operator("Var", domain="layercost")
+def variance(call: Call) -> Tensor:
+    return torch.var(
+        call[0],
+        dim=[int(axis) for axis in call.attribute("axes", [])],
+        correction=int(call.attribute("correction", 1)),
+        keepdim=bool(call.attribute("keepdims", 1)),
+    )
+
+
 @operator("Swish")
 def swish(call: Call) -> Tensor:
     alpha = call.attribute("alpha", 1.0)
