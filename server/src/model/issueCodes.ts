@@ -83,6 +83,11 @@ export const issueCodes = {
     explanation:
       'PyTorch raises the major version of its schema when old readers would misread a program. Export the model with a version that the message names.',
   },
+  'pt2/write': {
+    title: 'A write into a part of a tensor is not followed',
+    explanation:
+      'A program may write into a view, such as the diagonal of a tensor. Slices, positions, parts, reshaped and transposed views are followed. Behind another view, what was written seems to be read by nothing: its weights then have no gradient in the report.',
+  },
   'config/unreadable': {
     title: 'The config of a model cannot be read',
     explanation:

@@ -66,6 +66,63 @@ test('what is written into a tensor is what is read of it from there on', () => 
   expect(graph.operators[1]?.inputs).toEqual(graph.operators[0]?.outputs);
 });
 
+const write = (
+  view: string,
+  given: Readonly<Record<string, AtenArgument>>,
+  part: readonly number[],
+): ExportedProgram => {
+  const sliced: AtenNode = {
+    ...node(view, 'part', { self: 'x' }),
+    arguments: new Map<string, AtenArgument>([
+      ['self', { kind: 'tensor', name: 'x' }],
+      ...Object.entries(given),
+    ]),
+  };
+  return program(
+    {
+      ...{ w: ['float32', part], x: ['float32', [4, 6]], part: ['float32', part], sum: ['float32', part] },
+      ...{ early: ['float32', [24]], late: ['float32', [24]], z: ['float32', [4, 6]] },
+    },
+    ['w'],
+    ['x'],
+    [
+      node('view.default', 'early', { self: 'x' }),
+      sliced,
+      node('copy_.default', 'sum', { self: 'part', src: 'w' }),
+      node('relu.default', 'z', { self: 'x' }),
+      node('sigmoid.default', 'late', { self: 'early' }),
+    ],
+    ['z', 'late'],
+  );
+};
+const number = (value: number): AtenArgument => ({ kind: 'number', value });
+
+test.each<readonly [string, Readonly<Record<string, AtenArgument>>, readonly number[], string | undefined]>([
+  ['slice.Tensor', { dim: number(1), start: number(2), end: number(2 ** 62) }, [4, 4], 'Concat'],
+  [
+    'slice.Tensor',
+    { dim: number(1), start: number(1), end: number(6), step: number(2) },
+    [4, 3],
+    'Transpose',
+  ],
+  ['select.int', { dim: number(0), index: number(3) }, [6], 'Concat'],
+  ['transpose.int', { dim0: number(0), dim1: number(1) }, [6, 4], 'Transpose'],
+  ['permute.default', { dims: { kind: 'numbers', values: [1, 0] } }, [6, 4], 'Transpose'],
+  ['unsqueeze.default', { dim: number(0) }, [1, 4, 6], 'Reshape'],
+  ['narrow.default', { dim: number(1), start: number(0), length: number(2) }, [4, 2], 'Concat'],
+  ['diagonal.default', {}, [4], undefined],
+])('what is written into `%s` is read of the whole, and of its other views', (view, given, part, writer) => {
+  const { model, structure } = lower(write(view, given, part));
+  const { graph } = analyzeOnnx(model, structure);
+  const producerOf = (type: string) => {
+    const input = graph.operators.find((operator) => operator.type === type)?.inputs[0] ?? '';
+    return graph.operators[graph.values.get(input)?.producer ?? -1];
+  };
+  expect(producerOf('Relu')?.type).toBe(writer);
+  expect(structure.issues.map(({ code }) => code)).toEqual(writer === undefined ? ['pt2/write'] : []);
+  if (writer !== undefined) expect(producerOf('Sigmoid')?.inputs[0]).toBe(producerOf('Relu')?.outputs[0]);
+});
+
 test('counts of batches are left out', () => {
   const given = program(
     { x: ['float32', [2, 4]], count: ['int64', []], next: ['int64', []], z: ['float32', [2, 4]] },

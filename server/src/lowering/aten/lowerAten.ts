@@ -17,6 +17,7 @@ import { AtenCall } from './atenCall.ts';
 import { atenOperators } from './operators.ts';
 import { possibleTies } from './possibleTies.ts';
 import { recurrentPacks } from './recurrentWeights.ts';
+import { isInPlace, type View, viewOf, writeBack } from './viewWrites.ts';
 
 const prefix = 'torch.ops.aten.';
 
@@ -39,9 +40,9 @@ export function lowerAten(
           ? unknownDimension('the archive gives no size')
           : readSize(size),
     );
-  const lowering: Lowering = { graph, shapeOf, layers: new Map(), calls: new Map(), missing: [] };
+  const lowering: Lowering = { graph, shapeOf, layers: new Map(), calls: new Map(), missing: [], lost: [] };
   const tensors = inputTensors(program, lowering);
-  lowerNodes(lowering, program.graph, tensors, program.outputs);
+  lowerNodes(lowering, program.graph, new Values(tensors), program.outputs);
   const outputs = program.outputs.flatMap((output) => tensors.get(output) ?? []);
   graph.layers.push(
     ...[...lowering.layers].map(([path, { type, ancestors, nodes }]) => ({
@@ -52,7 +53,11 @@ export function lowerAten(
     })),
   );
   const roles: ReadonlyMap<string, ValueRole> = graph.roles;
-  const issues = [...missingOperands(lowering.missing), ...possibleTies(program)];
+  const issues = [
+    ...missingOperands(lowering.missing),
+    ...lostWrites(lowering.lost),
+    ...possibleTies(program),
+  ];
   const { calls } = lowering;
   const { detached } = graph;
   const structure = { layers: graph.layers, calls, roles, detached, symbolDefaults: new Map(), issues };
@@ -68,6 +73,8 @@ interface Lowering {
   readonly calls: Map<number, ProvidedCall>;
   /** Calls of which an operand is nowhere. */
   readonly missing: { readonly target: string; readonly operand: string }[];
+  /** Calls that write into a view of which no inverse is known. */
+  readonly lost: AtenNode[];
 }
 
 interface ModuleNodes {
@@ -124,19 +131,52 @@ const operandsOf = ({ arguments: given }: AtenNode): readonly string[] =>
         : [],
   );
 
-/** `tensors` holds what the graph is given, and everything it computes afterwards. */
-function lowerNodes(
-  lowering: Lowering,
-  graph: AtenGraph,
-  tensors: Map<string, Tensor>,
-  outputs: readonly string[],
-): void {
+/** What a graph is given and has computed so far, by name, with what shares elements. */
+class Values {
+  readonly views = new Map<string, View>();
+  /** Views of what was written since: their elements are new. */
+  readonly stale = new Set<string>();
+
+  constructor(readonly tensors: Map<string, Tensor>) {}
+
+  /** All views of a tensor, and views of these, but those by which it was written. */
+  outdate(base: string, written: ReadonlySet<string>): void {
+    for (const [name, view] of this.views) {
+      if (view.base !== base || written.has(name)) continue;
+      this.stale.add(name);
+      this.outdate(name, written);
+    }
+  }
+}
+
+/** `values` holds what the graph is given, and everything it computes afterwards. */
+function lowerNodes(lowering: Lowering, graph: AtenGraph, values: Values, outputs: readonly string[]): void {
   const read = namesRead(graph, outputs);
+  const { tensors } = values;
   for (const node of graph.nodes) {
     if (!node.outputs.some((output) => read.has(output)) && changed(node, tensors) === undefined) continue;
+    for (const operand of operandsOf(node)) refresh(lowering, operand, values, graph.tensors);
     if (regions.has(node.target)) lowerRegion(lowering, node, tensors);
-    else lowerNode(lowering, node, tensors, graph.tensors);
+    else lowerNode(lowering, node, values, graph.tensors);
   }
+  for (const output of outputs) refresh(lowering, output, values, graph.tensors);
+}
+
+/** A view of what was written since is taken again. */
+function refresh(
+  lowering: Lowering,
+  name: string,
+  values: Values,
+  metas: ReadonlyMap<string, TensorMeta>,
+): void {
+  const view = values.views.get(name);
+  if (view === undefined || !values.stale.delete(name)) return;
+  refresh(lowering, view.base, values, metas);
+  const base = values.tensors.get(view.base);
+  const taken = isInPlace(view.node)
+    ? base
+    : computed(lowering, view.node, values.tensors, metas)[view.index];
+  if (taken !== undefined) values.tensors.set(name, taken);
 }
 
 /** Operands follow the graph that is called. */
@@ -151,7 +191,7 @@ function lowerRegion(lowering: Lowering, node: AtenNode, tensors: Map<string, Te
     const input = called.graph.inputs[index];
     if (tensor !== undefined && input !== undefined) inner.set(input, tensor);
   }
-  lowerNodes(lowering, called.graph, inner, called.graph.outputs);
+  lowerNodes(lowering, called.graph, new Values(inner), called.graph.outputs);
   for (const [index, output] of node.outputs.entries()) {
     const result = inner.get(called.graph.outputs[index] ?? '');
     if (result === undefined) continue;
@@ -176,11 +216,9 @@ function detachedIn(
 }
 
 /** The tensor that an operator writes into, such as `add_`. Counts of batches are integers, and left out. */
-function changed(
-  { target, arguments: given }: AtenNode,
-  tensors: ReadonlyMap<string, Tensor>,
-): string | undefined {
-  if (!/^torch\.ops\.aten\.[a-z]\w*_\./.test(target)) return undefined;
+function changed(node: AtenNode, tensors: ReadonlyMap<string, Tensor>): string | undefined {
+  if (!isInPlace(node)) return undefined;
+  const { arguments: given } = node;
   const self = given.get('self') ?? given.get('input');
   const type = self?.kind === 'tensor' ? tensors.get(self.name)?.elementType : undefined;
   return self?.kind === 'tensor' && type !== undefined && !/int/.test(type) ? self.name : undefined;
@@ -189,9 +227,59 @@ function changed(
 function lowerNode(
   lowering: Lowering,
   node: AtenNode,
-  tensors: Map<string, Tensor>,
+  values: Values,
   metas: ReadonlyMap<string, TensorMeta>,
 ): void {
+  const { tensors, views } = values;
+  const results = computed(lowering, node, tensors, metas);
+  const self = changed(node, tensors);
+  for (const [index, output] of node.outputs.entries()) {
+    const result = results[index];
+    if (result === undefined || output === '') continue;
+    tensors.set(output, result);
+    const view = viewOf(node, index);
+    if (view !== undefined && (self !== undefined || !isInPlace(node))) views.set(output, view);
+  }
+  const [result] = results;
+  // Whatever reads the tensor from here on reads what was written into it.
+  if (self !== undefined && result !== undefined) write(lowering, node, self, result, values, metas);
+}
+
+/** Into a tensor, and into all that it is a view of. */
+function write(
+  lowering: Lowering,
+  node: AtenNode,
+  self: string,
+  result: Tensor,
+  values: Values,
+  metas: ReadonlyMap<string, TensorMeta>,
+): void {
+  const { tensors, views } = values;
+  const written = new Set(node.outputs);
+  tensors.set(self, result);
+  let [name, view] = [self, views.get(self)];
+  for (; view !== undefined; name = view.base, view = views.get(name)) {
+    written.add(name);
+    refresh(lowering, view.base, values, metas);
+    const back = writeBack(view, name, node, metas);
+    const whole = back && computed(lowering, back, tensors, metas)[0];
+    if (whole === undefined) {
+      lowering.lost.push(node);
+      break;
+    }
+    tensors.set(view.base, whole);
+  }
+  written.add(name);
+  values.outdate(name, written);
+}
+
+/** The results of a call, in the types that the archive says. */
+function computed(
+  lowering: Lowering,
+  node: AtenNode,
+  tensors: ReadonlyMap<string, Tensor>,
+  metas: ReadonlyMap<string, TensorMeta>,
+): readonly (Tensor | undefined)[] {
   const { graph, shapeOf } = lowering;
   const [first = ''] = node.outputs;
   const path = node.modules.at(-1)?.path || first;
@@ -200,21 +288,16 @@ function lowerNode(
     const meta = metas.get(output);
     return meta && { elementType: meta.elementType, shape: shapeOf(meta) };
   });
-  const results = resultsOf(lowering, node, path, tensors, types);
-  for (const [index, output] of node.outputs.entries()) {
-    const [result, type] = [results[index], types[index]];
-    if (result === undefined || output === '') continue;
+  const results = resultsOf(lowering, node, path, tensors, types).map((result, index) => {
+    const type = types[index];
     const isKnown = type === undefined || result.shape !== undefined;
-    tensors.set(output, isKnown ? result : graph.declare(result.name, type.elementType, type.shape));
-  }
-  const [result] = results;
-  const self = changed(node, tensors);
-  // Whatever reads the tensor from here on reads what was written into it.
-  if (self !== undefined && result !== undefined) tensors.set(self, result);
+    return isKnown ? result : graph.declare(result.name, type.elementType, type.shape);
+  });
   const { target, stackTrace } = node;
   const call = { name: first, function: target.replace('torch.ops.', ''), stackTrace };
   for (let index = start; index < graph.size; index += 1) lowering.calls.set(index, call);
   addToModule(lowering, node, start);
+  return results;
 }
 
 function resultsOf(
@@ -273,6 +356,21 @@ function missingOperands(missing: Lowering['missing']): readonly Issue[] {
       code: 'pt2/operand',
       severity: 'error',
       message: `\`${first.target}\` reads \`${first.operand}\`, which nothing before it computes${others}: the program is damaged, export the model again`,
+    },
+  ];
+}
+
+/** `pt2/write`: one issue, however many writes are not followed. */
+function lostWrites(lost: Lowering['lost']): readonly Issue[] {
+  const [first] = lost;
+  if (first === undefined) return [];
+  const others = lost.length === 1 ? '' : ` (${lost.length} writes are such)`;
+  const place = first.modules.at(-1)?.path ?? '';
+  return [
+    {
+      code: 'pt2/write',
+      severity: 'warning',
+      message: `\`${first.outputs[0] ?? first.target}\`${place === '' ? '' : ` in \`${place}\``} writes into a view that cannot be followed${others}: weights before it may be missing from the gradients. Export the model again after \`run_decompositions()\``,
     },
   ];
 }

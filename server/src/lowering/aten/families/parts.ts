@@ -186,6 +186,24 @@ const indexPut: LowerAten = (call) => {
   return intoPlace(call, written, axes, axes.length);
 };
 
+/** Every `step`th position of an axis, written one by one. */
+function everyFew(
+  call: AtenCall,
+  self: Tensor,
+  source: Tensor,
+  { axis, start, end, step }: Readonly<Record<'axis' | 'start' | 'end' | 'step', number>>,
+): readonly Tensor[] | undefined {
+  const places: number[] = [];
+  for (let place = start; step > 0 && place < end && places.length <= mostPlaces; place += step)
+    places.push(place);
+  if (start < 0 || end < 0 || places.length === 0 || places.length > mostPlaces) return undefined;
+  const at = call.emit('Reshape', [call.integers(places), call.integers([places.length, 1])]);
+  if (self.shape === undefined) return undefined;
+  const axes = [fromFront(axis, self.shape.length)];
+  const written = call.emit('ScatterND', [toFront(call, self, axes), ...at, toFront(call, source, axes)]);
+  return intoPlace(call, written[0], axes, 1);
+}
+
 /** A tensor with one range, or one position, of an axis replaced: what is before, the new, what is behind. */
 const replaced =
   (isRange: boolean): LowerAten =>
@@ -197,7 +215,9 @@ const replaced =
     const end = isRange ? (call.has('end') ? call.number('end') : size) : (start ?? 0) + 1;
     if (self === undefined || source === undefined || typeof size !== 'number' || start === undefined)
       return undefined;
-    if (typeof end !== 'number' || (call.number('step') ?? 1) !== 1) return undefined;
+    if (typeof end !== 'number') return undefined;
+    const step = call.number('step') ?? 1;
+    if (step !== 1) return everyFew(call, self, source, { axis, start, end: Math.min(size, end), step });
     const [from, to] = [start, end].map((bound) => Math.min(size, bound < 0 ? bound + size : bound));
     const middle = isRange ? [source] : call.emit('Unsqueeze', [source, call.integers([axis])]);
     const pieces = [
