@@ -3,19 +3,21 @@
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 import { type PipelineScheduleName, pipelineSchedules } from '../../server/src/model/scenario.ts';
+import type { PipelineAction, PipelineSchedule } from '../../server/src/schedule/pipelineAction.ts';
 import {
-  type PipelineAction,
+  chunksOfSchedule,
+  leastMicroBatches,
   pipelineSchedule,
   stagesOfRanks,
 } from '../../server/src/schedule/pipelineSchedules.ts';
-import { pipelineTimeline } from '../../server/src/schedule/pipelineTimeline.ts';
+import { keptBy, pipelineTimeline } from '../../server/src/schedule/pipelineTimeline.ts';
 import golden from './pipelineGolden.json';
 
 /** `2F3`: the forward of micro-batch 3 on stage 2, as PyTorch writes it. */
 const written = (actions: readonly PipelineAction[]): readonly string[] =>
   actions.map(({ pass, stage, microBatch }) => `${stage}${letters[pass]}${microBatch}`);
 
-const letters = { forward: 'F', backward: 'B' } as const;
+const letters = { forward: 'F', backward: 'B', 'backward-input': 'I', 'backward-weight': 'W' } as const;
 
 describe('order of actions', () => {
   test.each(golden.map((row) => [row.schedule, row.ranks, row.microBatches, row.chunks, row.order] as const))(
@@ -50,6 +52,8 @@ interface Shape {
   readonly microBatches: number;
   readonly forward: number;
   readonly backward: number;
+  /** Of backward. */
+  readonly weight?: number;
   readonly chunks?: number;
 }
 
@@ -73,13 +77,14 @@ const chunkedShapes = fc
 
 const timelineOf = (
   name: PipelineScheduleName,
-  { ranks, microBatches, forward, backward, chunks = 1 }: Shape,
+  { ranks, microBatches, forward, backward, weight = 0, chunks = 1 }: Shape,
   transfer = 0,
 ) =>
   pipelineTimeline({
     schedule: pipelineSchedule(name, { ranks, microBatches, chunks }),
     forward: new Float64Array(ranks * chunks).fill(forward),
     backward: new Float64Array(ranks * chunks).fill(backward),
+    weight: new Float64Array(ranks * chunks).fill(weight),
     transfer: new Float64Array(ranks * chunks).fill(transfer),
     sendsBeside: false,
   });
@@ -116,6 +121,7 @@ describe.each(['gpipe', '1f1b'] as const)('%s', (name) => {
       schedule: pipelineSchedule(name, { ranks: 3, microBatches: 6, chunks: 1 }),
       forward: Float64Array.of(1, 5, 2),
       backward: Float64Array.of(2, 7, 3),
+      weight: new Float64Array(3),
       transfer: new Float64Array(3),
       sendsBeside: false,
     });
@@ -157,29 +163,112 @@ it('interleaved 1F1B keeps v·p + p − 1 chunks on the first rank', () => {
   );
 });
 
+/** Qi et al., arXiv:2401.10241, table 1: the bubble of ZB-H1 is (p − 1)·(F + B − W), of B the gradients of inputs. */
+it('zb-h1 leaves (p − 1)·(F + B − W) of the bubble', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 2, max: 8 }), fc.integer({ min: 1, max: 5 }), (ranks, rounds) => {
+      // Gradients of weights as long as those of inputs, and forward as long as these.
+      const shape = { ranks, microBatches: rounds * ranks, forward: 3, backward: 6, weight: 3 };
+      const timeline = timelineOf('zb-h1', shape);
+      expect(Math.max(...(timeline?.ends ?? []))).toBe(shape.microBatches * 9 + (ranks - 1) * 3);
+      // No rank keeps more than the first of 1F1B: section 2.1.
+      expect(Math.max(...(timeline?.alive ?? []))).toBe(Math.min(shape.microBatches, ranks));
+    }),
+  );
+});
+
+/**
+ * Section 6 of the same: with F = B = W no rank waits between its first and its last action. Each rank keeps p micro-batches, as the
+ * first of 1F1B: 2·p of its chunks.
+ */
+it('zb-v has no bubble where both parts of backward are as long as forward', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 2, max: 8 }), fc.integer({ min: 0, max: 12 }), (ranks, more) => {
+      const microBatches = 2 * ranks + more;
+      const shape = { ranks, microBatches, forward: 1, backward: 2, weight: 1, chunks: 2 };
+      const timeline = timelineOf('zb-v', shape);
+      for (const [rank, own] of (timeline?.actions ?? []).entries()) {
+        expect(own[0]?.start).toBe(rank);
+        expect((own.at(-1)?.end ?? 0) - rank).toBe(6 * microBatches);
+      }
+      for (const stages of stagesOfRanks('zb-v', { ranks, chunks: 2 }))
+        expect(mostKept(pipelineSchedule('zb-v', shape), stages)).toBeLessThanOrEqual(2 * ranks);
+    }),
+  );
+});
+
+/**
+ * deepseek-ai/DualPipe, README: of p stages on p/2 ranks a rank waits for (p/2 − 1)·(F&B + B − 3·W), and keeps p + 1 chunks. A forward
+ * and a backward at once both wait for what either waits for; one after the other they wait no longer.
+ */
+it('dualpipe-v waits no longer than its authors say', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 2, max: 8 }), fc.integer({ min: 0, max: 12 }), (ranks, more) => {
+      const microBatches = 2 * ranks + more;
+      const shape = { ranks, microBatches, forward: 1, backward: 2, weight: 1, chunks: 2 };
+      const timeline = timelineOf('dualpipe-v', shape);
+      const bubble = Math.max(...(timeline?.ends ?? [])) - 6 * microBatches;
+      expect(bubble).toBeLessThanOrEqual((ranks - 1) * (3 + 2 - 3));
+      expect(bubble).toBeGreaterThanOrEqual(ranks - 1);
+      for (const stages of stagesOfRanks('dualpipe-v', { ranks, chunks: 2 }))
+        expect(mostKept(pipelineSchedule('dualpipe-v', shape), stages)).toBeLessThanOrEqual(2 * ranks + 1);
+    }),
+  );
+});
+
+/** Chunks of a rank that have gone forward and whose weights have no gradients yet, at most. */
+function mostKept(schedule: PipelineSchedule, stages: readonly number[]): number {
+  const own = schedule.find(([first]) => stages.includes(first?.stage ?? -1)) ?? [];
+  let [alive, most] = [0, 0];
+  for (const action of own) {
+    alive += keptBy(action);
+    most = Math.max(most, alive);
+  }
+  return most;
+}
+
 const chunksOf = (name: PipelineScheduleName, chunks: number): number =>
-  name === 'gpipe' || name === '1f1b' ? 1 : chunks;
+  Math.min(chunksOfSchedule[name].most, Math.max(chunksOfSchedule[name].least, chunks));
 
 describe.each(pipelineSchedules)('%s', (name) => {
   it('computes each micro-batch once in each pass of each stage, after the stage before', () => {
     fc.assert(
       fc.property(chunkedShapes, fc.integer({ min: 0, max: 20 }), (shape, transfer) => {
         const chunks = chunksOf(name, shape.chunks);
-        const { actions = [] } = timelineOf(name, { ...shape, chunks }, transfer) ?? {};
-        const owners = stagesOfRanks({ ranks: shape.ranks, chunks });
+        const microBatches = Math.max(shape.microBatches, leastMicroBatches(name, { ...shape, chunks }));
+        const { actions = [] } = timelineOf(name, { ...shape, microBatches, chunks }, transfer) ?? {};
+        const owners = stagesOfRanks(name, { ranks: shape.ranks, chunks });
         const all = actions.flat();
-        expect(new Set(written(all)).size).toBe(all.length);
-        expect(all.length).toBe(2 * shape.microBatches * shape.ranks * chunks);
+        const parts = written(all);
+        expect(new Set(parts).size).toBe(parts.length);
+        const passes = microBatches * shape.ranks * chunks;
+        expect(parts.filter((part) => part.includes('F')).length).toBe(passes);
+        // Both parts of a backward are done where one is.
+        expect(parts.filter((part) => /[BI]/.test(part)).length).toBe(passes);
+        expect(
+          parts
+            .filter((part) => part.includes('I'))
+            .map((part) => part.replace('I', 'W'))
+            .sort(),
+        ).toEqual(parts.filter((part) => part.includes('W')).sort());
         const ends = new Map(all.map((action) => [written([action])[0], action.end]));
+        const endOf = (stage: number, letter: string, microBatch: number): number | undefined =>
+          ends.get(`${stage}${letter}${microBatch}`);
+        const faults: string[] = [];
         for (const [rank, own] of actions.entries()) {
           for (const { pass, stage, microBatch, start } of own) {
-            expect(owners[rank]).toContain(stage);
-            const before = ends.get(
-              `${pass === 'forward' ? stage - 1 : stage + 1}${letters[pass]}${microBatch}`,
-            );
-            if (before !== undefined) expect(start).toBeGreaterThanOrEqual(before + transfer);
+            if (owners[rank]?.includes(stage) !== true) faults.push(`stage ${stage} on rank ${rank}`);
+            const before =
+              pass === 'forward'
+                ? endOf(stage - 1, 'F', microBatch)
+                : pass === 'backward-weight'
+                  ? (endOf(stage, 'I', microBatch) ?? Number.NaN) - transfer
+                  : (endOf(stage + 1, 'B', microBatch) ?? endOf(stage + 1, 'I', microBatch));
+            if (before !== undefined && !(start >= before + transfer))
+              faults.push(`${pass} ${stage} ${microBatch} before it can`);
           }
         }
+        expect(faults).toEqual([]);
       }),
     );
   });
@@ -190,6 +279,7 @@ it('a rank that sends beside its work is free when it has computed', () => {
     schedule: pipelineSchedule('1f1b', { ranks: 2, microBatches: 2, chunks: 1 }),
     forward: Float64Array.of(10, 10),
     backward: Float64Array.of(20, 20),
+    weight: Float64Array.of(0, 0),
     transfer: Float64Array.of(1, 0),
   };
   const starts = (sendsBeside: boolean) =>
@@ -212,6 +302,7 @@ it('a schedule in which ranks wait for each other for ever has no timeline', () 
     ],
     forward: Float64Array.of(1, 1),
     backward: Float64Array.of(1, 1),
+    weight: Float64Array.of(0, 0),
     transfer: new Float64Array(2),
     sendsBeside: false,
   });

@@ -65,6 +65,13 @@ def rows():
     for name, cls in looped:
         for ranks, micro_batches, chunks in ((2, 2, 2), (2, 6, 3), (4, 3, 2), (4, 8, 2), (4, 10, 3)):
             yield name, ranks, micro_batches, chunks, several(cls, ranks, micro_batches, chunks)
+    for ranks, micro_batches, chunks in ((2, 2, 1), (3, 6, 1), (4, 8, 1), (4, 3, 1), (2, 6, 3), (4, 8, 2)):
+        cls = schedules.ScheduleInterleavedZeroBubble
+        yield "zb-h1", ranks, micro_batches, chunks, several(cls, ranks, micro_batches, chunks)
+    for ranks, micro_batches in ((2, 2), (2, 5), (3, 4), (4, 7), (4, 10)):
+        yield "zb-v", ranks, micro_batches, 2, several(schedules.ScheduleZBVZeroBubble, ranks, micro_batches, 2)
+    for ranks, micro_batches in ((1, 2), (2, 4), (2, 5), (3, 6), (4, 8), (4, 11)):
+        yield "dualpipe-v", ranks, micro_batches, 2, several(schedules.ScheduleDualPipeV, ranks, micro_batches, 2)
 
 
 golden = [

@@ -125,10 +125,19 @@ export const gpusPerCopy = ({
 }: Pick<ParallelScenario, 'tensor' | 'context' | 'pipeline'>): number => tensor * context * pipeline;
 
 /**
- * In which order a stage computes its micro-batches: all forwards first, or a forward and a backward in turn; the last two with
- * several stages on each rank.
+ * In which order a stage computes its micro-batches: all forwards first, or a forward and a backward in turn; the next two with
+ * several stages on each rank. The last three do backward in two parts, so that gradients of weights fill bubbles; the last two with
+ * two stages on each rank, in a V.
  */
-export const pipelineSchedules = ['gpipe', '1f1b', 'interleaved-1f1b', 'looped-bfs'] as const;
+export const pipelineSchedules = [
+  'gpipe',
+  '1f1b',
+  'interleaved-1f1b',
+  'looped-bfs',
+  'zb-h1',
+  'zb-v',
+  'dualpipe-v',
+] as const;
 export type PipelineScheduleName = (typeof pipelineSchedules)[number];
 
 /** PyTorch keeps what a product reads; Megatron-LM keeps a GPU's own part and gathers again, for a collective more. */

@@ -5,28 +5,15 @@
  */
 
 import type { PipelineScheduleName } from '../model/scenario.ts';
-
-export interface PipelineAction {
-  readonly pass: 'forward' | 'backward';
-  readonly stage: number;
-  readonly microBatch: number;
-}
-
-/** By rank. */
-export type PipelineSchedule = readonly (readonly PipelineAction[])[];
-
-export interface PipelineShape {
-  readonly ranks: number;
-  readonly microBatches: number;
-  /** Stages of each rank. */
-  readonly chunks: number;
-}
+import type { PipelineAction, PipelineSchedule, PipelineShape } from './pipelineAction.ts';
+import { dualPipeV, zeroBubbleV } from './vSchedules.ts';
 
 /**
  * Sources: Huang et al., arXiv:1811.06965 (GPipe: all forwards first); Narayanan et al., arXiv:2104.04473, section 2.2 (1F1B and
  * interleaved); Lamy-Poirier, arXiv:2211.05953 (looped, breadth first); NVIDIA/Megatron-LM,
  * megatron/core/pipeline_parallel/schedules.py, `get_pp_rank_microbatches`; PyTorch 2.13,
- * torch/distributed/pipelining/schedules.py, `ScheduleGPipe`, `Schedule1F1B`, `ScheduleInterleaved1F1B`, `ScheduleLoopedBFS`.
+ * torch/distributed/pipelining/schedules.py, `ScheduleGPipe`, `Schedule1F1B`, `ScheduleInterleaved1F1B`, `ScheduleLoopedBFS`,
+ * `ScheduleInterleavedZeroBubble`; Qi et al., arXiv:2401.10241, section 2 (ZB-H1). Those in a V: `vSchedules.ts`.
  */
 export function pipelineSchedule(name: PipelineScheduleName, shape: PipelineShape): PipelineSchedule {
   return numbers(0, shape.ranks).map((rank) => actionsOfRank[name](shape, rank));
@@ -41,26 +28,56 @@ const actionsOfRank: Readonly<Record<PipelineScheduleName, ActionsOfRank>> = {
   'interleaved-1f1b': (shape, rank) =>
     withWarmUp(shape, rank, (shape.chunks - 1) * roundOf(shape) + 2 * (shape.ranks - 1 - rank)),
   'looped-bfs': (shape, rank) => breadthFirst(shape, rank),
+  'zb-h1': (shape, rank) => withLateWeights(shape, rank),
+  'zb-v': zeroBubbleV,
+  'dualpipe-v': dualPipeV,
 };
 
-/** By rank: its stages in the order of the model. */
-export const stagesOfRanks = ({ ranks, chunks }: Pick<PipelineShape, 'ranks' | 'chunks'>) =>
-  numbers(0, ranks).map((rank) => numbers(0, chunks).map((chunk) => chunk * ranks + rank));
+/** By rank: its stages in the order of the model, round after round, or one on the way down a V and one on the way up. */
+export const stagesOfRanks = (
+  name: PipelineScheduleName,
+  { ranks, chunks }: Pick<PipelineShape, 'ranks' | 'chunks'>,
+): readonly (readonly number[])[] =>
+  numbers(0, ranks).map((rank) =>
+    isInV(name) ? [rank, 2 * ranks - 1 - rank] : numbers(0, chunks).map((chunk) => chunk * ranks + rank),
+  );
+
+const isInV = (name: PipelineScheduleName): boolean => name === 'zb-v' || name === 'dualpipe-v';
+
+interface ChunkCounts {
+  readonly least: number;
+  readonly most: number;
+  /** Where nothing is said: that of torchtitan. */
+  readonly usual: number;
+}
+
+const one: ChunkCounts = { least: 1, most: 1, usual: 1 };
+const several: ChunkCounts = { least: 2, most: Number.POSITIVE_INFINITY, usual: 2 };
+const two: ChunkCounts = { least: 2, most: 2, usual: 2 };
 
 /** How many stages a rank has. */
-export const chunksOfSchedule: Readonly<Record<PipelineScheduleName, 'one' | 'several'>> = {
-  gpipe: 'one',
-  '1f1b': 'one',
-  'interleaved-1f1b': 'several',
-  'looped-bfs': 'several',
+export const chunksOfSchedule: Readonly<Record<PipelineScheduleName, ChunkCounts>> = {
+  gpipe: one,
+  '1f1b': one,
+  'interleaved-1f1b': several,
+  'looped-bfs': several,
+  'zb-h1': { ...several, least: 1, usual: 1 },
+  'zb-v': two,
+  'dualpipe-v': two,
 };
+
+/** Micro-batches that a schedule needs at least: DualPipeV refuses fewer than stages (PyTorch 2.13, `ScheduleDualPipeV`). */
+export const leastMicroBatches = (
+  name: PipelineScheduleName,
+  { ranks, chunks }: Pick<PipelineShape, 'ranks' | 'chunks'>,
+): number => (name === 'dualpipe-v' ? ranks * chunks : 1);
 
 /**
  * Whether a rank computes while it sends: PyTorch's `_PipelineScheduleRuntime` waits for sends at the end of a step, and Megatron-LM
- * sets `overlap_p2p_comm` with interleaving. Their other schedules send and receive together, and wait for both.
+ * sets `overlap_p2p_comm` with interleaving. GPipe and 1F1B send and receive together, and wait for both.
  */
 export const sendsBesideCompute = (name: PipelineScheduleName): boolean =>
-  chunksOfSchedule[name] === 'several';
+  name !== 'gpipe' && name !== '1f1b';
 
 /** Forwards to begin with, then a forward and a backward in turn, then the backwards that are left. */
 function withWarmUp(shape: PipelineShape, rank: number, warmUp: number): readonly PipelineAction[] {
@@ -79,6 +96,26 @@ function withWarmUp(shape: PipelineShape, rank: number, warmUp: number): readonl
     ...numbers(0, total - before).flatMap((index) => [forward(before + index), backward(index)]),
     ...numbers(total - before, total).map(backward),
   ];
+}
+
+/**
+ * ZB-H1: 1F1B with half of its warm-up, and gradients of weights later: those of a backward come behind as many other backwards as
+ * there are ranks before, and the rest at the end.
+ */
+function withLateWeights(shape: PipelineShape, rank: number): readonly PipelineAction[] {
+  const warmUp = (shape.chunks - 1) * roundOf(shape) + (shape.ranks - 1 - rank);
+  const actions = withWarmUp(shape, rank, warmUp);
+  const weights = actions.flatMap((action): readonly PipelineAction[] =>
+    action.pass === 'backward' ? [{ ...action, pass: 'backward-weight' }] : [],
+  );
+  let done = 0;
+  const inTurn = actions.flatMap((action): readonly PipelineAction[] => {
+    if (action.pass !== 'backward') return [action];
+    const due = weights[done - rank];
+    done += 1;
+    return [{ ...action, pass: 'backward-input' }, ...(due === undefined ? [] : [due])];
+  });
+  return [...inTurn, ...weights.slice(Math.max(0, weights.length - rank))];
 }
 
 /** All micro-batches through a chunk before the next one, and back in the opposite order. */

@@ -2,13 +2,15 @@
 
 import { floatAt, intAt } from '../model/at.ts';
 import { type Seconds, seconds } from '../model/units.ts';
-import type { PipelineAction, PipelineSchedule } from './pipelineSchedules.ts';
+import type { PipelineAction, PipelineSchedule } from './pipelineAction.ts';
 
 /** Times of one micro-batch. Columns have an entry for each stage of the pipeline. */
 export interface PipelineWork {
   readonly schedule: PipelineSchedule;
   readonly forward: Float64Array;
   readonly backward: Float64Array;
+  /** Of backward, the gradients of weights. */
+  readonly weight: Float64Array;
   /** From each stage to the next, and of the gradient back; 0 where both are on one rank. */
   readonly transfer: Float64Array;
   /** A rank computes while it sends. */
@@ -33,7 +35,7 @@ export interface TimedAction extends PipelineAction {
 
 /** A schedule in which a rank waits for what nobody will do is a fault of the schedule: `undefined`. */
 export function pipelineTimeline(work: PipelineWork): PipelineTimeline | undefined {
-  const { schedule, forward, backward, transfer, sendsBeside } = work;
+  const { schedule, forward, transfer, sendsBeside } = work;
   const ranks = schedule.length;
   const stages = forward.length;
   const microBatches = schedule.reduce(
@@ -55,15 +57,17 @@ export function pipelineTimeline(work: PipelineWork): PipelineTimeline | undefin
         if (action === undefined) break;
         const { pass, stage, microBatch } = action;
         const isForward = pass === 'forward';
+        const isOfWeights = pass === 'backward-weight';
         const arrived = floatAt(
           isForward ? forwardArrivals : backwardArrivals,
           stage * microBatches + microBatch,
         );
         if (Number.isNaN(arrived)) break;
         const start = Math.max(floatAt(free, rank), arrived);
-        const time = floatAt(isForward ? forward : backward, stage);
+        const time = timeOf(work, action);
         const end = start + time;
-        const isLast = isForward ? stage === stages - 1 : stage === 0;
+        // Gradients of weights stay where they are.
+        const isLast = isForward ? stage === stages - 1 : stage === 0 || isOfWeights;
         // The last stage turns round; all others hand on.
         const sending = isLast ? 0 : floatAt(transfer, isForward ? stage : stage - 1);
         if (isForward && isLast) backwardArrivals[stage * microBatches + microBatch] = end;
@@ -81,12 +85,30 @@ export function pipelineTimeline(work: PipelineWork): PipelineTimeline | undefin
   return { actions, ends: free, busy, alive: mostAlive(schedule, stages) };
 }
 
+function timeOf({ forward, backward, weight }: PipelineWork, { pass, stage }: PipelineAction): number {
+  switch (pass) {
+    case 'forward':
+      return floatAt(forward, stage);
+    case 'backward':
+      return floatAt(backward, stage);
+    case 'backward-input':
+      return floatAt(backward, stage) - floatAt(weight, stage);
+    case 'backward-weight':
+      return floatAt(weight, stage);
+  }
+}
+
+/** How many more micro-batches a stage keeps activations of: until the gradients of its weights are there. */
+export const keptBy = ({ pass }: Pick<PipelineAction, 'pass'>): 1 | 0 | -1 =>
+  pass === 'forward' ? 1 : pass === 'backward-input' ? 0 : -1;
+
 function mostAlive(schedule: PipelineSchedule, stages: number): Float64Array {
   const alive = new Float64Array(stages);
   const most = new Float64Array(stages);
   for (const own of schedule) {
-    for (const { pass, stage } of own) {
-      alive[stage] = floatAt(alive, stage) + (pass === 'forward' ? 1 : -1);
+    for (const action of own) {
+      const { stage } = action;
+      alive[stage] = floatAt(alive, stage) + keptBy(action);
       most[stage] = Math.max(floatAt(most, stage), floatAt(alive, stage));
     }
   }

@@ -78,6 +78,9 @@ describe.each<NonNullable<ScenarioRequest['parallel']>>([
   { pipeline: 4, chunks: 2 },
   { tensor: 2, pipeline: 2, chunks: 5, sequence: true, stages: 'uniform' },
   { pipeline: 4, chunks: 5, schedule: 'looped-bfs' },
+  { pipeline: 4, schedule: 'zb-h1' },
+  { pipeline: 4, chunks: 2, schedule: 'zb-v', tensor: 2, sequence: true },
+  { pipeline: 2, chunks: 2, schedule: 'dualpipe-v' },
   { context: 4, contextExchange: 'ring' },
   { tensor: 2, context: 2, pipeline: 2, sequence: true, contextExchange: 'all-gather' },
   { context: 8, contextExchange: 'all-to-all' },
@@ -247,4 +250,26 @@ test.each<readonly [ScenarioRequest, RegExp]>([
 ])('%o', (request, message) => {
   const { issues } = estimateModel(opened, [request, asked]);
   expect(issues.map((issue) => issue.message).join('\n')).toMatch(message);
+});
+
+/** Gradients of weights fill bubbles, and nothing else changes: passes take as long, stages are the same. */
+it('zb-h1 waits less than 1f1b, and computes as long', () => {
+  const [usual, split] = (['1f1b', 'zb-h1'] as const).map((schedule) => costOf({ pipeline: 4, schedule }));
+  expect(split?.parallel?.bubble).toBeLessThan(usual?.parallel?.bubble ?? Number.NaN);
+  expect(split?.parallel?.stages.map(({ forward, backward }) => [forward, backward])).toEqual(
+    usual?.parallel?.stages.map(({ forward, backward }) => [forward, backward]),
+  );
+  // Each rank keeps as many micro-batches as the first, until its weights have gradients.
+  expect(split?.parallel?.stages.map(({ alive }) => alive)).toEqual([4, 4, 4, 4]);
+});
+
+test.each([
+  [
+    { pipeline: 4, schedule: 'dualpipe-v' },
+    '4 micro-batches are too few for `schedule=dualpipe-v`, which needs 8',
+  ],
+  [{ pipeline: 4, schedule: 'zb-v', chunks: 3 }, '`schedule=zb-v` has 2 stages on each rank; set `vp` to 2'],
+] as const)('%o is refused', (parallel, message) => {
+  const { issues } = estimateModel(opened, [{ parallel }, asked]);
+  expect(issues.map((issue) => issue.message).join('\n')).toContain(message);
 });

@@ -45,6 +45,8 @@ export function timesInBlocks(
   return {
     forward: replaced(times.forward, blocks.forward, own),
     backward: replaced(times.backward, blocks.backward, own),
+    // Attention itself has no weights.
+    weight: times.weight,
   };
 }
 

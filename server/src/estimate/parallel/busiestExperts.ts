@@ -5,7 +5,7 @@
  */
 
 import { floatAt } from '../../model/at.ts';
-import type { OperatorTimes, PassTimes } from '../plan/operatorTimes.ts';
+import { mapWeights, type OperatorTimes, type PassTimes } from '../plan/operatorTimes.ts';
 
 /** `imbalance`: rows of that GPU over the mean. 1 gives the times as they are. */
 export function timesOfBusiest(
@@ -14,12 +14,13 @@ export function timesOfBusiest(
   imbalance: number,
 ): OperatorTimes {
   if (imbalance === 1 || mixtures.length === 0) return times;
+  const grownColumn = (column: Float64Array): Float64Array => {
+    const copy = column.slice();
+    for (const index of mixtures) copy[index] = floatAt(copy, index) * imbalance;
+    return copy;
+  };
   const busiest = (pass: PassTimes): PassTimes => {
-    const grown = (key: keyof PassTimes): Float64Array => {
-      const column = pass[key].slice();
-      for (const index of mixtures) column[index] = floatAt(column, index) * imbalance;
-      return column;
-    };
+    const grown = (key: keyof PassTimes): Float64Array => grownColumn(pass[key]);
     return {
       middle: grown('middle'),
       low: grown('low'),
@@ -37,5 +38,9 @@ export function timesOfBusiest(
       bytes: grown('bytes'),
     };
   };
-  return { forward: busiest(times.forward), backward: busiest(times.backward) };
+  return {
+    forward: busiest(times.forward),
+    backward: busiest(times.backward),
+    weight: { ...mapWeights(times.weight, grownColumn), launches: times.weight.launches },
+  };
 }

@@ -51,12 +51,14 @@ export function timeCollectives(
 
 /** Operators with what they wait for. */
 export function withCollectives(
-  { forward, backward }: OperatorTimes,
+  { forward, backward, weight }: OperatorTimes,
   collectives: readonly TimedCollective[],
 ): OperatorTimes {
   return {
     forward: waitingFor(forward, collectives, 'forward'),
     backward: waitingFor(backward, collectives, 'backward'),
+    // What is exchanged in backward are gradients of what other layers gave.
+    weight,
   };
 }
 

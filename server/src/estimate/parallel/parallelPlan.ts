@@ -32,6 +32,7 @@ import {
   type StepPlan,
   surerAsWhole,
   timesOf,
+  weightTime,
   workOf,
 } from '../plan/stepPlan.ts';
 import { timesInBlocks } from './attentionBlocks.ts';
@@ -155,7 +156,7 @@ export function planParallel(
     (time, index) => time + floatAt(alone.plan.times.backward.middle, index),
   );
   const shape = { ranks: parallel.pipeline, chunks: parallel.chunks };
-  const ranks = stagesOfRanks(shape);
+  const ranks = stagesOfRanks(parallel.schedule, shape);
   const ranges = cutIntoStages(parallel.stages, cuts, times, ranks);
   if (ranges === undefined) return undefined;
   const run = blockRun(training.analysis, cuts);
@@ -176,7 +177,7 @@ export function planParallel(
     range,
     rank: rankOf(ranks, stage),
     sent: bytes(
-      stage === ranges.length - 1
+      stage === ranges.length - 1 || rankOf(ranks, stage) === rankOf(ranks, stage + 1)
         ? 0
         : crossingTensors(sharded.training, range.end).reduce(
             (total, { elements, producer }) =>
@@ -246,9 +247,11 @@ export function stageTimes({ plan, sharedGradients }: StagePlan, bound: Bound): 
   const work = workOf(plan, bound);
   const last = stepTimes(work);
   const earlier = stepTimes(earlierPass(plan, work, bound));
+  const backward = earlier.step - earlier.forwardTime;
   return {
     forward: earlier.forwardTime,
-    backward: earlier.step - earlier.forwardTime,
+    backward,
+    weight: Math.min(backward, weightTime(plan, bound)),
     rest: Math.max(0, last.step - earlier.step) + sharedGradients[bound],
     update: last.updateTime,
     exchange: last.communicationTime + sharedGradients[bound],
@@ -287,9 +290,12 @@ export function parallelTimes(
     }),
     forward: Float64Array.from(times, ({ forward }) => forward),
     backward: Float64Array.from(times, ({ backward }) => backward),
-    transfer: Float64Array.from(stages, ({ sent, rank }) =>
-      transferTime(cluster, layout.crossesNodes[rank] === true, sent),
-    ),
+    weight: Float64Array.from(times, ({ weight }) => weight),
+    transfer: Float64Array.from(stages, ({ sent, rank }, stage) => {
+      // On the way up a V a stage is followed by one of the rank before.
+      const after = stages[stage + 1]?.rank ?? rank;
+      return transferTime(cluster, layout.crossesNodes[after === rank - 1 ? after : rank] === true, sent);
+    }),
     sendsBeside: sendsBesideCompute(schedule),
   });
   if (timeline === undefined) return undefined;

@@ -6,7 +6,8 @@
 import { entryAt } from '../../model/at.ts';
 import type { PeakMemory } from '../../model/stepCost.ts';
 import { type Bytes, bytes } from '../../model/units.ts';
-import type { PipelineAction } from '../../schedule/pipelineSchedules.ts';
+import type { PipelineAction } from '../../schedule/pipelineAction.ts';
+import { keptBy } from '../../schedule/pipelineTimeline.ts';
 import { memoryOf, momentsOf } from '../memory/memoryOf.ts';
 import type { PeakMoment, StepMemory } from '../memory/stepMemory.ts';
 import type { StepPlan } from '../plan/stepPlan.ts';
@@ -68,7 +69,7 @@ interface Candidate {
 /** The most that others keep while a stage computes in a pass. */
 interface Beside {
   readonly stage: number;
-  readonly pass: PipelineAction['pass'];
+  readonly pass: 'forward' | 'backward';
   readonly size: number;
 }
 
@@ -78,7 +79,9 @@ function mostBeside(
 ): readonly Beside[] {
   const alive = new Map([...memories.keys()].map((stage) => [stage, 0]));
   const most = new Map<string, Beside>();
-  for (const { stage, pass } of actions) {
+  for (const action of actions) {
+    const { stage } = action;
+    const pass = action.pass === 'forward' ? 'forward' : 'backward';
     const before = entryAt(alive, stage);
     // Of the stage, all but the micro-batch that it computes.
     const own = pass === 'forward' ? before : before - 1;
@@ -88,7 +91,7 @@ function mostBeside(
     const key = `${pass} ${stage}`;
     const known = most.get(key);
     if (known === undefined || size > known.size) most.set(key, { stage, pass, size });
-    alive.set(stage, pass === 'forward' ? before + 1 : own);
+    alive.set(stage, before + keptBy(action));
   }
   return [...most.values()];
 }

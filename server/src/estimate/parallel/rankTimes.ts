@@ -7,6 +7,8 @@ import type { PipelineTimeline } from '../../schedule/pipelineTimeline.ts';
 export interface StageTimes {
   readonly forward: number;
   readonly backward: number;
+  /** Of backward, the gradients of weights. */
+  readonly weight: number;
   /** What the last pass takes beyond: what is exchanged and not hidden, and the update. */
   readonly rest: number;
   /** Of it, the update. */
@@ -16,7 +18,7 @@ export interface StageTimes {
 }
 
 /** Of all stages of a rank. */
-export type RankTimes = Omit<StageTimes, 'exchange'>;
+export type RankTimes = Omit<StageTimes, 'exchange' | 'weight'>;
 
 export const rankTimes = (
   ranks: readonly (readonly number[])[],
@@ -25,7 +27,8 @@ export const rankTimes = (
 ): readonly RankTimes[] =>
   ranks.map((own, rank) => {
     const [first, ...others] = own.map((stage) => itemAt(stages, stage));
-    if (first !== undefined && others.length === 0) return first;
+    const isSplit = itemAt(timeline.actions, rank).some(({ pass }) => pass === 'backward-weight');
+    if (first !== undefined && others.length === 0 && !isSplit) return first;
     const sum = (of: 'forward' | 'backward' | 'update'): number =>
       own.reduce((total, stage) => total + itemAt(stages, stage)[of], 0);
     const update = sum('update');
@@ -36,7 +39,8 @@ export const rankTimes = (
 /**
  * When all gradients of a rank are exchanged. Those of a stage are sent during its last backward and after it, as Megatron-LM
  * wraps each chunk of a model by itself (megatron/training/training.py, `get_model`), and behind those of the stages before. What
- * these still send when that backward begins delays them by no more than that, nor by more than all messages need.
+ * these still send when that backward begins delays them by no more than that, nor by more than all messages need. Where
+ * gradients of weights are computed by themselves, these alone hide what is sent.
  */
 function exchangeEnd(
   own: readonly number[],
@@ -49,9 +53,10 @@ function exchangeEnd(
     .filter((action) => action !== undefined)
     .sort((one, other) => one.end - other.end);
   let before = 0;
-  for (const { stage, start, end } of lastBackwards) {
-    const { rest, update, exchange } = itemAt(stages, stage);
-    const undelayed = end + rest - update;
+  for (const { stage, start, end, pass } of lastBackwards) {
+    const { rest, update, exchange, weight } = itemAt(stages, stage);
+    const hidden = pass === 'backward-weight' ? weight : Number.POSITIVE_INFINITY;
+    const undelayed = end + Math.max(rest - update, exchange - hidden);
     const delay = Math.max(0, before - start);
     before = Math.max(before, undelayed, Math.min(before + exchange, undelayed + delay));
   }

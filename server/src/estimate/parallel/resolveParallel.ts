@@ -17,7 +17,7 @@ import {
 import { headsOfAttention, sequencesOf } from '../../parallel/contextParallel.ts';
 import { expertCounts } from '../../parallel/expertParallel.ts';
 import { cutsOf } from '../../parallel/pipelineStages.ts';
-import { chunksOfSchedule, roundOf } from '../../schedule/pipelineSchedules.ts';
+import { chunksOfSchedule, leastMicroBatches, roundOf } from '../../schedule/pipelineSchedules.ts';
 
 export interface ResolvedParallel {
   /** Absent where each GPU has a copy of the model. */
@@ -56,6 +56,14 @@ export function resolveParallel(
     ...(sequence && tensor === 1 && ways > 1 ? [noEffect('sp', 'tp')] : []),
     ...(pipeline === 1 && asked.chunks !== undefined && ways > 1 ? [noEffect('vp', 'pp')] : []),
     ...(expert === 1 && expertImbalance !== 1 ? [noEffect('expert-imbalance', 'ep')] : []),
+    ...(expert > 1 && pipeline > 1 && schedule === 'dualpipe-v'
+      ? [
+          issue(
+            'information',
+            'DualPipeV hides all-to-alls of experts behind the other pass; they are costed as exposed, so that the step may be shorter. Compare it with `schedule=zb-v`',
+          ),
+        ]
+      : []),
   ];
   if (ways === 1 && expert === 1) return { ways, ...given, issues: idle };
   const problem =
@@ -121,16 +129,17 @@ function chunkedSchedule(
 ): Pick<ParallelScenario, 'chunks' | 'schedule'> {
   if (pipeline === 1) return { chunks: 1, schedule: asked.schedule ?? '1f1b' };
   const { chunks, schedule = (chunks ?? 1) > 1 ? 'interleaved-1f1b' : '1f1b' } = asked;
-  return { schedule, chunks: chunks ?? (chunksOfSchedule[schedule] === 'several' ? 2 : 1) };
+  return { schedule, chunks: chunks ?? chunksOfSchedule[schedule].usual };
 }
 
 function unlikeSchedule(schedule: PipelineScheduleName, chunks: number): string | undefined {
-  const takes = chunksOfSchedule[schedule];
-  if (takes === 'one' && chunks > 1)
+  const { least, most } = chunksOfSchedule[schedule];
+  if (chunks >= least && chunks <= most) return undefined;
+  if (most === 1)
     return `\`schedule=${schedule}\` has one stage on each rank; leave out \`vp\`, or use \`schedule=interleaved-1f1b\``;
-  if (takes === 'several' && chunks === 1)
-    return `\`schedule=${schedule}\` has several stages on each rank; set \`vp\` to 2 or more, or use \`schedule=1f1b\``;
-  return undefined;
+  if (most === least)
+    return `\`schedule=${schedule}\` has ${most} stages on each rank; set \`vp\` to ${most}, or leave it out`;
+  return `\`schedule=${schedule}\` has several stages on each rank; set \`vp\` to 2 or more, or use \`schedule=1f1b\``;
 }
 
 /**
@@ -138,8 +147,17 @@ function unlikeSchedule(schedule: PipelineScheduleName, chunks: number): string 
  * size (`ScheduleInterleaved1F1B`), and Megatron-LM any that are not of as many as ranks.
  */
 export function unevenRounds(parallel: ParallelScenario | undefined, microBatches: number): readonly Issue[] {
-  if (parallel?.schedule !== 'interleaved-1f1b' || parallel.pipeline === 1) return [];
-  const { pipeline } = parallel;
+  if (parallel === undefined || parallel.pipeline === 1) return [];
+  const { pipeline, schedule, chunks } = parallel;
+  const least = leastMicroBatches(schedule, { ranks: pipeline, chunks });
+  if (microBatches < least)
+    return [
+      issue(
+        'error',
+        `${microBatches} micro-batch${microBatches === 1 ? ' is' : 'es are'} too few for \`schedule=${schedule}\`, which needs ${least}, as many as stages; use more of them, or \`schedule=zb-v\``,
+      ),
+    ];
+  if (schedule !== 'interleaved-1f1b' && (schedule !== 'zb-h1' || chunks === 1)) return [];
   const rounds = Math.floor(microBatches / roundOf({ ranks: pipeline, microBatches }));
   if (microBatches % rounds === 0) return [];
   const more = Math.ceil(microBatches / pipeline) * pipeline;

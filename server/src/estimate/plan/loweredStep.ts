@@ -73,6 +73,7 @@ function lowerFolded(
   const columns = [
     ...Object.values<Float64Array>({ ...times.forward }),
     ...Object.values<Float64Array>({ ...times.backward }),
+    ...Object.values<Float64Array>({ ...times.weight }),
     ...Object.values<Float64Array>({ ...saved }),
   ];
   const areAlike = (index: number, other: number): boolean => {

@@ -34,13 +34,18 @@ export interface PassTimes {
 export interface OperatorTimes {
   readonly forward: PassTimes;
   readonly backward: PassTimes;
+  /** Of backward, the gradients of weights: a pipeline may put them off. */
+  readonly weight: WeightTimes;
 }
+
+export type WeightTimes = Pick<PassTimes, 'middle' | 'low' | 'high' | 'launches'>;
 
 /** An operator of unknown cost takes no time here; it is listed elsewhere. */
 export function operatorTimes(gpu: GpuProfile, lowered: LoweredGraph): OperatorTimes {
   const count = lowered.operators.length;
   const forward = emptyTimes(count);
   const backward = emptyTimes(count);
+  const weight = emptyWeights(count);
   const times = new Map<KernelWork, KernelTime>();
   /** Operators share kernels; each is timed once. */
   const timeOf = (kernel: KernelWork): KernelTime => {
@@ -55,7 +60,10 @@ export function operatorTimes(gpu: GpuProfile, lowered: LoweredGraph): OperatorT
     if (operator === undefined) return;
     for (const kernel of operator.forward) addKernel(forward, index, kernel, timeOf(kernel));
     for (const kernel of operator.backwardData) addKernel(backward, index, kernel, timeOf(kernel));
-    for (const kernel of operator.backwardWeight) addKernel(backward, index, kernel, timeOf(kernel));
+    for (const kernel of operator.backwardWeight) {
+      addKernel(backward, index, kernel, timeOf(kernel));
+      addWeight(weight, index, kernel, timeOf(kernel));
+    }
     if (operator.assumed === undefined) return;
     const highOf = (kernels: readonly KernelWork[]): number =>
       kernels.reduce((total, kernel) => total + timeOf(kernel).high, 0);
@@ -63,12 +71,12 @@ export function operatorTimes(gpu: GpuProfile, lowered: LoweredGraph): OperatorT
     raiseTo(forward, index, highOf(operator.assumed.forward));
     if (operator.backwardData.length > 0) raiseTo(backward, index, highOf(operator.assumed.backward));
   });
-  return { forward, backward };
+  return { forward, backward, weight };
 }
 
 /** The same, but for the backward of some operators, which takes no time. */
 export function withoutBackward(
-  { forward, backward }: OperatorTimes,
+  { forward, backward, weight }: OperatorTimes,
   operators: readonly number[],
 ): OperatorTimes {
   const silenced = (column: Float64Array): Float64Array => {
@@ -76,7 +84,7 @@ export function withoutBackward(
     for (const index of operators) copy[index] = 0;
     return copy;
   };
-  return { forward, backward: mapColumns(backward, silenced) };
+  return { forward, backward: mapColumns(backward, silenced), weight: mapWeights(weight, silenced) };
 }
 
 /** The kernels of one piece of work, as columns of length 1. */
@@ -136,10 +144,19 @@ export function addedTimes(
 }
 
 /** Times of the folded graph for the operators of the whole one. */
-export function unfoldTimes(layout: FoldLayout, { forward, backward }: OperatorTimes): OperatorTimes {
-  const unfold = (pass: PassTimes): PassTimes => mapColumns(pass, (column) => unfoldColumn(layout, column));
-  return { forward: unfold(forward), backward: unfold(backward) };
+export function unfoldTimes(layout: FoldLayout, { forward, backward, weight }: OperatorTimes): OperatorTimes {
+  const unfolded = (column: Float64Array): Float64Array => unfoldColumn(layout, column);
+  return {
+    forward: mapColumns(forward, unfolded),
+    backward: mapColumns(backward, unfolded),
+    weight: mapWeights(weight, unfolded),
+  };
 }
+
+export const mapWeights = (
+  { middle, low, high, launches }: WeightTimes,
+  of: (column: Float64Array) => Float64Array,
+): WeightTimes => ({ middle: of(middle), low: of(low), high: of(high), launches: of(launches) });
 
 const mapColumns = (pass: PassTimes, of: (column: Float64Array) => Float64Array): PassTimes => ({
   middle: of(pass.middle),
@@ -176,6 +193,23 @@ function emptyTimes(count: number): PassTimes {
     doubtRoofline: column(),
     bytes: column(),
   };
+}
+
+function emptyWeights(count: number): WeightTimes {
+  const column = () => new Float64Array(count);
+  return { middle: column(), low: column(), high: column(), launches: column() };
+}
+
+function addWeight(
+  weight: WeightTimes,
+  index: number,
+  kernel: KernelWork,
+  { time, low, high }: KernelTime,
+): void {
+  addTo(weight.middle, index, time);
+  addTo(weight.low, index, low);
+  addTo(weight.high, index, high);
+  addTo(weight.launches, index, kernel.launches);
 }
 
 function addKernel(

@@ -29,7 +29,7 @@ import { type LoweredStep, lowerStep } from './loweredStep.ts';
 import { isMeasured, type MeasuredWork, measuredWork } from './measuredWork.ts';
 import { kernelTimes, type OperatorTimes, type PassTimes, withoutBackward } from './operatorTimes.ts';
 import { type ExchangingStep, type PlannedExchange, planExchange } from './plannedExchange.ts';
-import { spreadTimes, stepSpread } from './stepSpread.ts';
+import { spreadTimes, spreadWeights, stepSpread } from './stepSpread.ts';
 import { imbalanceFactor } from './workerImbalance.ts';
 
 export interface StepPlan extends LoweredStep, ExchangingStep, PlannedExchange {
@@ -318,7 +318,11 @@ export function surerAsWhole(plan: StepPlan): StepPlan {
       ...behaviour,
       launch: { middle, low: seconds(middle * range.low), high: seconds(middle * range.high) },
     },
-    times: { forward: spread(times.forward), backward: spread(times.backward) },
+    times: {
+      forward: spread(times.forward),
+      backward: spread(times.backward),
+      weight: spreadWeights(times.weight, range),
+    },
     updateTimes: spread(updateTimes),
     wholeUpdateTimes: spread(wholeUpdateTimes),
     ...(gradientTimes === undefined ? {} : { gradientTimes: handled(gradientTimes) }),
@@ -390,6 +394,21 @@ export function workOf(plan: StepPlan, bound: Bound, growth = 1): StepWork {
     hostWaits: plan.exchange.hostWaits ?? false,
     ...(input === undefined ? {} : { input: input.timed }),
   };
+}
+
+/**
+ * Of a pass that updates nothing, the gradients of weights, and what is done with them: as long as the GPU computes or the host
+ * launches.
+ */
+export function weightTime(plan: StepPlan, bound: Bound): Seconds {
+  const { times, gradientTimes, behaviour, cluster } = plan;
+  const handled = gradientTimes?.earlier;
+  const device = sumOf(times.weight[bound]) + (handled === undefined ? 0 : sumOf(handled[bound]));
+  const launches = sumOf(times.weight.launches) + (handled === undefined ? 0 : sumOf(handled.launches));
+  return seconds(
+    slowestOf(plan, bound) *
+      Math.max(device * slowdownOf(behaviour, cluster), launches * behaviour.launch[bound]),
+  );
 }
 
 /** Time of the slowest worker over the average; of a step that was measured on one GPU nobody knows what several take. */

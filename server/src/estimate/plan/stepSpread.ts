@@ -6,7 +6,7 @@ import type { Estimate, Range } from '../../model/estimate.ts';
 import { sumOf } from '../../model/sumOf.ts';
 import type { Seconds } from '../../model/units.ts';
 import type { GradientTimes } from './gradientTimes.ts';
-import type { OperatorTimes, PassTimes } from './operatorTimes.ts';
+import type { OperatorTimes, PassTimes, WeightTimes } from './operatorTimes.ts';
 
 /** What the GPU computes in a pass and an update, and what its host takes to launch a kernel, in seconds. */
 export interface SpreadWork {
@@ -41,6 +41,12 @@ export function stepSpread({ times, updateTimes, gradientTimes, isTraining, laun
 
 /** The same times with the bounds of a whole step in the place of those of its kernels. */
 export const spreadTimes = (times: PassTimes, { low, high }: Range): PassTimes => ({
+  ...times,
+  low: times.middle.map((time) => time * low),
+  high: times.middle.map((time) => time * high),
+});
+
+export const spreadWeights = (times: WeightTimes, { low, high }: Range): WeightTimes => ({
   ...times,
   low: times.middle.map((time) => time * low),
   high: times.middle.map((time) => time * high),
