@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { planBenchmark } from '../../server/src/benchmark/benchmarkPlan.ts';
+import { savedCollectives } from '../../server/src/benchmark/savedCollectives.ts';
 import { readArguments } from '../../server/src/cli/arguments.ts';
 import { runCalibrateCommand } from '../../server/src/cli/calibrateCommand.ts';
 import { costModelFile, openModelFile } from '../../server/src/cli/costFile.ts';
@@ -14,9 +15,10 @@ import { asUpdate, planStep } from '../../server/src/estimate/plan/stepPlan.ts';
 import type { KernelWork } from '../../server/src/hardware/kernelWork.ts';
 import { readClusterProfile } from '../../server/src/hardware/readClusterProfile.ts';
 import { type Seconds, seconds } from '../../server/src/model/units.ts';
+import { keepCollectives } from '../../server/src/node/collectivesFile.ts';
 import { keepResult } from '../../server/src/node/keepResult.ts';
 import { machineOfDevice } from '../../server/src/node/machineFile.ts';
-import { readResults } from '../../server/src/node/resultFiles.ts';
+import { readResults, thisMachine } from '../../server/src/node/resultFiles.ts';
 import { measurements } from '../benchmark/measurements.ts';
 
 vi.mock('../../server/src/cli/streams.ts', () => ({ printData: vi.fn(), printMessage: vi.fn() }));
@@ -97,6 +99,41 @@ it('says what to do where nothing was measured', async () => {
   const { status, err } = await run(folder);
   expect(status).toBe(1);
   expect(err).toContain('run layercost benchmark FILE on three models or more, then calibrate');
+});
+
+it('takes the link of several GPUs from their collectives, also without a model', async () => {
+  const device = { kind: 'cuda', name: 'NVIDIA H100 80GB HBM3', torch: '2.13', precision: 'fp32' } as const;
+  const row = (bytes: number, time: number) => ({
+    operation: 'all-reduce' as const,
+    bytes,
+    ranks: 8,
+    median: seconds(time),
+    low: seconds(time),
+    high: seconds(time),
+  });
+  const rows = [row(1_024, 28e-6), row(2 ** 28, 1e-3)];
+  const other = realpathSync(mkdtempSync(join(tmpdir(), 'layercost-link-')));
+  mkdirSync(join(other, '.git'));
+  try {
+    const kept = keepCollectives(other, savedCollectives({ device, rows }, thisMachine(), new Date()));
+    expect(kept).toEqual({ path: join(other, '.layercost', 'collectives.json') });
+    const { status, out } = await run(other);
+    expect(status).toBe(0);
+    expect(out).toContain(
+      'link of 8 GPUs: 470 GB/s of bus bandwidth, 2.00 µs for a step of a ring, taken for nvlink',
+    );
+    const { cluster, issues } = readClusterProfile(
+      readFileSync(join(other, '.layercost', 'machine.json'), 'utf8'),
+    );
+    expect(issues).toEqual([]);
+    expect(cluster).toMatchObject({
+      gpusPerNode: { value: 8 },
+      gpu: { name: 'h100-sxm' },
+      link: { kind: 'nvlink' },
+    });
+  } finally {
+    rmSync(other, { recursive: true });
+  }
 });
 
 it('writes a profile by which models are predicted that it was not fitted to', async () => {

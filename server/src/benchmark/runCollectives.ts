@@ -10,6 +10,7 @@ import {
 import type { BenchmarkDevice } from './benchmarkMeasurements.ts';
 import { deviceOf } from './deviceOf.ts';
 import { type Collected, followRunner, type ResultEvent, type RunnerOptions } from './followRunner.ts';
+import type { Machine } from './machine.ts';
 
 export interface CollectivesOptions extends RunnerOptions {
   readonly ranks: number;
@@ -23,6 +24,8 @@ export interface MeasuredCollectives {
   readonly device: BenchmarkDevice;
   readonly rows: readonly MeasuredCollective[];
   readonly notes: readonly string[];
+  /** Where a launcher reached it. */
+  readonly reached?: Machine;
 }
 
 export interface MeasuredCollective {
@@ -46,7 +49,7 @@ export const runCollectives = ({
 }: CollectivesOptions) =>
   followRunner(
     { collectives: { operations: collectiveOperations, bytes: sizes, budgetSeconds } },
-    new CollectedRows(),
+    new CollectedRows(options.launcher ?? []),
     { ...options, ranks, batch: 1, totalSeconds: Math.max(600, 10 * budgetSeconds) },
   );
 
@@ -55,6 +58,11 @@ class CollectedRows implements Collected<MeasuredCollectives> {
   done = false;
   readonly #rows: MeasuredCollective[] = [];
   readonly #notes: string[] = [];
+  readonly #launcher: string;
+
+  constructor(launcher: readonly string[]) {
+    this.#launcher = launcher.join(' ');
+  }
 
   add(event: ResultEvent): void {
     if (event.event === 'device') {
@@ -70,9 +78,16 @@ class CollectedRows implements Collected<MeasuredCollectives> {
   }
 
   get measurements(): MeasuredCollectives | undefined {
-    return this.device === undefined || this.#rows.length === 0
-      ? undefined
-      : { device: deviceOf(this.device), rows: this.#rows, notes: this.#notes };
+    if (this.device === undefined || this.#rows.length === 0) return undefined;
+    const { machine } = this.device;
+    return {
+      device: deviceOf(this.device),
+      rows: this.#rows,
+      notes: this.#notes,
+      ...(this.#launcher === '' || machine === undefined
+        ? {}
+        : { reached: { ...machine, launcher: this.#launcher } }),
+    };
   }
 }
 

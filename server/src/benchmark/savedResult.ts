@@ -5,7 +5,7 @@ import type { LayerMeasurements } from '../model/measurement.ts';
 import { seconds } from '../model/units.ts';
 import { type BenchmarkMeasurements, type MeasuredLayer, originOf } from './benchmarkMeasurements.ts';
 import { type Computation, conditionsSchema } from './computation.ts';
-import { deviceKinds } from './deviceChoice.ts';
+import { deviceSchema } from './deviceSchema.ts';
 import { layerSumLines } from './layerSum.ts';
 import { type Machine, machineSchema } from './machine.ts';
 
@@ -27,14 +27,7 @@ export const savedResultSchema = z.object({
   /** Why the run ended before everything was measured; null where it did not. */
   endedEarly: z.string().nullable(),
   machine: machineSchema,
-  device: z.object({
-    kind: z.enum(deviceKinds),
-    name: z.string(),
-    torch: z.string(),
-    cuda: z.string().exactOptional(),
-    memoryBytes: z.number().nonnegative().exactOptional(),
-    precision: z.string(),
-  }),
+  device: deviceSchema,
   computation: z.object({
     conditions: conditionsSchema,
     dimensions: z.record(z.string(), z.number()),

@@ -2,20 +2,25 @@
 
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
+import type { BenchmarkDevice } from '../benchmark/benchmarkMeasurements.ts';
 import { planBenchmark } from '../benchmark/benchmarkPlan.ts';
 import { fitKernels, type KernelTiming } from '../benchmark/calibration/fitKernels.ts';
+import { fitLink, type LinkFile } from '../benchmark/calibration/fitLink.ts';
 import { type MachineFile, machineProfile } from '../benchmark/calibration/machineProfile.ts';
 import { requestOfConditions } from '../benchmark/calibration/requestOfConditions.ts';
 import { timingsOfRun } from '../benchmark/calibration/timingsOfRun.ts';
 import { computationOf } from '../benchmark/computation.ts';
 import type { DeviceKind } from '../benchmark/deviceChoice.ts';
+import type { SavedCollectives } from '../benchmark/savedCollectives.ts';
 import type { SavedResult } from '../benchmark/savedResult.ts';
 import { computeOfStep } from '../estimate/computeOfStep.ts';
 import { planStep } from '../estimate/plan/stepPlan.ts';
 import { type Column, layoutColumns } from '../estimate/report/columns.ts';
+import { gpuOfDevice } from '../hardware/gpuOfDevice.ts';
 import { readClusterProfile } from '../hardware/readClusterProfile.ts';
 import { formatCount, formatTime, significant } from '../model/format.ts';
 import type { Seconds } from '../model/units.ts';
+import { keptCollectives } from '../node/collectivesFile.ts';
 import { machineFile } from '../node/machineFile.ts';
 import { type ResultFile, readResults, thisMachine, workspaceOf } from '../node/resultFiles.ts';
 import type { CalibrateArguments } from './calibrateArguments.ts';
@@ -28,23 +33,25 @@ export async function runCalibrateCommand(given: CalibrateArguments): Promise<nu
   const { usable, skipped } = usableResults(given, readResults(workspace).results);
   for (const line of skipped) printMessage(`layercost: ${line}`);
   const runs = await openRuns(workspace, usable);
-  const [first] = runs;
-  if (first === undefined) {
+  const collectives = usableCollectives(workspace, runs[0]?.result.device);
+  const device = runs[0]?.result.device ?? collectives?.device;
+  if (device === undefined) {
     printMessage(
       'layercost: no benchmark result can be used; run layercost benchmark FILE on three models or more, then calibrate',
     );
     return 1;
   }
-  const profile = profileOf(runs, runs);
+  const profile = profileOf(runs, device, collectives);
   if (profile === undefined) {
     printMessage(
-      `layercost: ${first.result.device.name} has no profile: describe it in a cluster profile (docs/clusters.md)`,
+      `layercost: ${device.name} has no profile: describe it in a cluster profile (docs/clusters.md)`,
     );
     return 1;
   }
   const output = given.output ?? machineFile(workspace);
   if (!writeOutput(output, `${JSON.stringify(profile, null, 1)}\n`, 'w')) return 1;
-  printData(`${[...kindLines(profile), '', ...modelLines(runs, profile), ''].join('\n')}`);
+  const ofKernels = runs.length === 0 ? [] : [...kindLines(profile), '', ...modelLines(runs, profile)];
+  printData(`${[...ofKernels, ...linkLines(profile), ''].join('\n')}`);
   printMessage(`wrote ${output}: layercost report FILE --cluster ${output}`);
   return 0;
 }
@@ -125,11 +132,49 @@ async function openRun(path: string, result: SavedResult): Promise<Run | string>
   return { result, file, timings: timingsOfRun(plan, layers, result.step?.update) };
 }
 
-function profileOf(fitted: readonly Run[], [first]: readonly Run[]): MachineFile | undefined {
-  if (first === undefined) return undefined;
+/** Of the device of the results; a machine without a GPU has no link that a profile describes. */
+function usableCollectives(
+  workspace: string,
+  device: BenchmarkDevice | undefined,
+): SavedCollectives | undefined {
+  const kept = keptCollectives(workspace);
+  if (kept === undefined || kept.device.kind === 'cpu') return undefined;
+  if (device === undefined || device.name === kept.device.name) return kept;
+  printMessage(`layercost: the collectives are left out: they were measured on ${kept.device.name}`);
+  return undefined;
+}
+
+function nodeOf(collectives: SavedCollectives | undefined): {
+  readonly gpus: number;
+  readonly link?: LinkFile | undefined;
+} {
+  const ranks = collectives?.rows[0]?.ranks;
+  if (collectives === undefined || ranks === undefined) return { gpus: 1 };
+  const { device, rows, measuredAt } = collectives;
+  const pcie = gpuOfDevice(device.name, device.memoryBytes)?.hostLink?.value;
+  const source = `layercost collectives, torch ${device.torch}, ${measuredAt.slice(0, 10)}`;
+  const link = fitLink(rows, pcie === undefined ? undefined : pcie / 1e9, source);
+  return link === undefined ? { gpus: 1 } : { gpus: ranks, link };
+}
+
+function linkLines({ link, gpusPerNode }: MachineFile): readonly string[] {
+  if (link === undefined) return [];
+  const text = (given: LinkFile['busBandwidthGBs'] | undefined): string =>
+    significant(typeof given === 'object' ? given.value : (given ?? Number.NaN));
+  return [
+    '',
+    `link of ${typeof gpusPerNode === 'object' ? gpusPerNode.value : gpusPerNode} GPUs: ${text(link.busBandwidthGBs)} GB/s of bus bandwidth, ${text(link.latencyMicroseconds)} µs for a step of a ring, taken for ${link.kind}`,
+  ];
+}
+
+function profileOf(
+  fitted: readonly Run[],
+  device: BenchmarkDevice,
+  collectives?: SavedCollectives,
+): MachineFile | undefined {
   const [processor] = cpus();
   const files = [...new Set(fitted.map(({ result }) => result.file))].sort();
-  const { device, measuredAt } = first.result;
+  const measuredAt = fitted[0]?.result.measuredAt ?? '';
   return machineProfile(
     device,
     {
@@ -138,6 +183,7 @@ function profileOf(fitted: readonly Run[], [first]: readonly Run[]): MachineFile
     },
     `layercost calibrate: ${files.join(', ')}; ${device.precision}, torch ${device.torch}, ${measuredAt.slice(0, 10)}`,
     fitKernels(fitted.flatMap(({ timings }) => timings)),
+    nodeOf(collectives),
   );
 }
 
@@ -171,7 +217,7 @@ function modelLines(runs: readonly Run[], whole: MachineFile): readonly string[]
   const rows = runs.map((run) => {
     const others = profileOf(
       runs.filter(({ result }) => result.file !== run.result.file),
-      runs,
+      run.result.device,
     );
     const measured = run.result.step?.whole;
     const cell = (predicted: Seconds | undefined): readonly string[] => [

@@ -1,12 +1,15 @@
 /** `layercost collectives`: times the collectives of torch.distributed over the GPUs of this machine, by size. */
 
 import { busBandwidth, type MeasuredCollectives, runCollectives } from '../benchmark/runCollectives.ts';
+import { savedCollectives } from '../benchmark/savedCollectives.ts';
 import { layoutColumns } from '../estimate/report/columns.ts';
 import { formatBytes, formatTime, significant } from '../model/format.ts';
 import { bytes } from '../model/units.ts';
+import { keepCollectives } from '../node/collectivesFile.ts';
+import { thisMachine, workspaceOf } from '../node/resultFiles.ts';
 import type { Arguments } from './arguments.ts';
 import { runWithProgress } from './runWithProgress.ts';
-import { printData } from './streams.ts';
+import { printData, printMessage } from './streams.ts';
 
 const budgetSeconds = 60;
 
@@ -17,6 +20,13 @@ export async function runCollectivesCommand(
     runCollectives({ ...options, ranks: given.ranks, budgetSeconds }),
   );
   if (measurements === undefined) return 1;
+  const saved = savedCollectives(measurements, measurements.reached ?? thisMachine(), new Date());
+  const kept = keepCollectives(workspaceOf('.'), saved);
+  printMessage(
+    'path' in kept
+      ? `kept ${kept.path}: layercost calibrate takes the link from it`
+      : `layercost: ${kept.problem}`,
+  );
   printData(given.format === 'json' ? json(measurements) : table(measurements, given.ranks));
   return failure === undefined ? 0 : 1;
 }

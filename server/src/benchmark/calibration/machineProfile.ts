@@ -4,6 +4,7 @@ import { gpuOfDevice } from '../../hardware/gpuOfDevice.ts';
 import type { KernelRates } from '../../hardware/kernelRates.ts';
 import type { ClusterFile, KernelsFile } from '../../hardware/profileOfFile.ts';
 import type { BenchmarkDevice } from '../benchmarkMeasurements.ts';
+import type { LinkFile } from './fitLink.ts';
 
 /** Of a processor, as its system tells. */
 export interface Processor {
@@ -13,12 +14,13 @@ export interface Processor {
 
 export type MachineFile = ClusterFile & { readonly gpu: unknown };
 
-/** `undefined` for a GPU that has no profile. */
+/** `node`: GPUs of it and their link, where collectives were measured. `undefined` for a GPU that has no profile. */
 export function machineProfile(
   device: BenchmarkDevice,
   processor: Processor,
   source: string,
   kinds: ReadonlyMap<string, KernelRates>,
+  node: { readonly gpus: number; readonly link?: LinkFile | undefined } = { gpus: 1 },
 ): MachineFile | undefined {
   const known = device.kind === 'cuda' ? gpuOfDevice(device.name, device.memoryBytes)?.name : undefined;
   const gpu = device.kind === 'cuda' ? known : processorFile(device.name, processor);
@@ -27,7 +29,8 @@ export function machineProfile(
     name: `calibrated-${wordsOf(known ?? device.name)}`,
     title: `${device.name}, calibrated`,
     gpu,
-    gpusPerNode: 1,
+    gpusPerNode: node.gpus,
+    ...(node.link === undefined ? {} : { link: node.link }),
     ...(kinds.size === 0 ? {} : { kernels: { source, kinds: kindsFile(kinds) } }),
   };
 }

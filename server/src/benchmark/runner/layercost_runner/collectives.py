@@ -7,6 +7,7 @@ all-gather, a reduce-scatter or an all-to-all.
 
 from __future__ import annotations
 
+import time
 from typing import Any, Callable, Sequence
 
 import torch
@@ -17,6 +18,8 @@ from .events import Events
 from .measure import intervals, summarise, warm_ups
 from .ranks import Ranks
 
+#: Past this multiple of the budget sizes are left out: five runs of a large one may take longer than its share.
+PATIENCE = 3.0
 #: Bytes of fp32.
 WIDTH = 4
 
@@ -26,8 +29,13 @@ def measure_collectives(given: dict[str, Any], device: Device, ranks: Ranks, eve
     operations, sizes = given["operations"], given["bytes"]
     clock, place = device.clock(), device.torch_device
     total = len(operations) * len(sizes)
+    begin = time.monotonic()
     for index, (operation, size) in enumerate((one, size) for one in operations for size in sizes):
         events.progress(f"{operation} of {size} bytes", index, total)
+        # Processes wait for each other, so the first says when the time is up.
+        if ranks.agree(int(time.monotonic() - begin > PATIENCE * given["budgetSeconds"])):
+            events.note(f"The time was up: {total - index} of {total} sizes were not measured")
+            return
         each = max(1, -(-size // (WIDTH * ranks.count)))
         try:
             call = _call(operation, each, ranks.count, place)
