@@ -59,6 +59,16 @@ export const issueCodes = {
     explanation:
       'A `.pt2` file is a zip archive whose entries are stored as they are. Compressed, encrypted, overlapping and damaged entries are refused. Weights are never read.',
   },
+  'pt2/checkpoint': {
+    title: 'The exported program checkpoints activations',
+    explanation:
+      'The stack traces of the program go through a call of `torch.utils.checkpoint`. Forward keeps what goes into the call, and backward computes it again, as in PyTorch. `checkpoint: none` keeps everything. Calls outside of `forward` leave no trace: PyTorch records frames of `forward` alone.',
+  },
+  'pt2/no-gradient': {
+    title: 'Nothing of the exported program is trained',
+    explanation:
+      'All that the program gives is computed where gradients are off, by `torch.no_grad` or by a checkpoint with `use_reentrant=True`. Its weights ask for gradients. Export the model without checkpoints, or with `use_reentrant=False`.',
+  },
   'pt2/no-program': {
     title: 'The archive holds no exported program',
     explanation:

@@ -14,6 +14,13 @@ import { GraphBuilder } from '../layer-spec/graphBuilder.ts';
 import type { Tensor } from '../layer-spec/layerDefinition.ts';
 import type { ProvidedCall, ProvidedStructure } from '../providedStructure.ts';
 import { AtenCall } from './atenCall.ts';
+import {
+  type Checkpoints,
+  checkpointIssues,
+  checkpointRegion,
+  findCheckpoints,
+  gradientRegion,
+} from './checkpoints.ts';
 import { atenOperators } from './operators.ts';
 import { possibleTies } from './possibleTies.ts';
 import { recurrentPacks } from './recurrentWeights.ts';
@@ -21,9 +28,12 @@ import { isInPlace, type View, viewOf, writeBack } from './viewWrites.ts';
 
 const prefix = 'torch.ops.aten.';
 
-const gradientRegion = 'torch.ops.higher_order.wrap_with_set_grad_enabled';
 /** Calls of a graph that say how it runs, and change none of its operators. */
-const regions: ReadonlySet<string> = new Set([gradientRegion, 'torch.ops.higher_order.wrap_with_autocast']);
+const regions: ReadonlySet<string> = new Set([
+  gradientRegion,
+  checkpointRegion,
+  'torch.ops.higher_order.wrap_with_autocast',
+]);
 
 /** `readSize` reads the arithmetic of an open size. */
 export function lowerAten(
@@ -40,22 +50,34 @@ export function lowerAten(
           ? unknownDimension('the archive gives no size')
           : readSize(size),
     );
-  const lowering: Lowering = { graph, shapeOf, layers: new Map(), calls: new Map(), missing: [], lost: [] };
+  const checkpoints = findCheckpoints(program.graph);
+  const lowering: Lowering = {
+    checkpoints,
+    graph,
+    shapeOf,
+    layers: new Map(),
+    calls: new Map(),
+    missing: [],
+    lost: [],
+  };
   const tensors = inputTensors(program, lowering);
   lowerNodes(lowering, program.graph, new Values(tensors), program.outputs);
   const outputs = program.outputs.flatMap((output) => tensors.get(output) ?? []);
   graph.layers.push(
-    ...[...lowering.layers].map(([path, { type, ancestors, nodes }]) => ({
+    ...[...lowering.layers].map(([path, { type, ancestors, nodes, group }]) => ({
       name: path,
       type,
       ancestors,
       nodes,
+      ...(group === undefined ? {} : { marks: { recomputed: group } }),
     })),
   );
   const roles: ReadonlyMap<string, ValueRole> = graph.roles;
   const issues = [
     ...missingOperands(lowering.missing),
     ...lostWrites(lowering.lost),
+    ...checkpointIssues(checkpoints),
+    ...withoutGradients(program, outputs, graph.detached),
     ...possibleTies(program),
   ];
   const { calls } = lowering;
@@ -65,6 +87,7 @@ export function lowerAten(
 }
 
 interface Lowering {
+  readonly checkpoints: Checkpoints;
   readonly graph: GraphBuilder;
   readonly shapeOf: (meta: TensorMeta) => readonly Dimension[];
   /** By path, in the order in which they begin. */
@@ -81,6 +104,8 @@ interface ModuleNodes {
   readonly type: string;
   readonly ancestors: readonly string[];
   readonly nodes: number[];
+  /** The call of `checkpoint` that runs it. */
+  readonly group: number | undefined;
 }
 
 /** What the graph is given: inputs, and what is stored with the model. */
@@ -192,10 +217,11 @@ function lowerRegion(lowering: Lowering, node: AtenNode, tensors: Map<string, Te
     if (tensor !== undefined && input !== undefined) inner.set(input, tensor);
   }
   lowerNodes(lowering, called.graph, new Values(inner), called.graph.outputs);
+  const isDetached = isWithoutGradients(node) && !lowering.checkpoints.reentrant.has(node);
   for (const [index, output] of node.outputs.entries()) {
     const result = inner.get(called.graph.outputs[index] ?? '');
     if (result === undefined) continue;
-    tensors.set(output, isWithoutGradients(node) ? detachedIn(lowering, node, result, tensors) : result);
+    tensors.set(output, isDetached ? detachedIn(lowering, node, result, tensors) : result);
   }
 }
 
@@ -322,16 +348,25 @@ const isPacked = ({ arguments: given }: AtenNode, name: string): boolean => {
   return parameters?.kind === 'tensors' && parameters.names.includes(name);
 };
 
-function addToModule({ graph, layers }: Lowering, { modules }: AtenNode, start: number): void {
+/**
+ * A module that runs under `checkpoint` in part, or several times, has a layer `checkpoint` for each call. What is called
+ * outside all modules is one only where it is checkpointed.
+ */
+function addToModule({ graph, layers, checkpoints }: Lowering, node: AtenNode, start: number): void {
+  const { modules } = node;
+  const group = checkpoints.groupOf.get(node);
   const layer = modules.at(-1);
-  if (graph.size === start || layer === undefined || layer.path === '') return;
-  const known = layers.get(layer.path) ?? {
-    type: layer.className.slice(layer.className.lastIndexOf('.') + 1),
-    ancestors: modules.slice(0, -1).flatMap((module) => (module.path === '' ? [] : [module.path])),
-    nodes: [],
-  };
-  layers.set(layer.path, known);
-  for (let node = start; node < graph.size; node += 1) known.nodes.push(node);
+  if (graph.size === start || layer === undefined || (layer.path === '' && group === undefined)) return;
+  const known = layers.get(layer.path);
+  const isOwn = known === undefined ? layer.path !== '' : known.group === group;
+  const path = isOwn ? layer.path : `${layer.path === '' ? '' : `${layer.path}.`}checkpoint${group ?? ''}`;
+  const outer = (isOwn ? modules.slice(0, -1) : modules).flatMap((module) =>
+    module.path === '' ? [] : [module.path],
+  );
+  const type = isOwn ? layer.className.slice(layer.className.lastIndexOf('.') + 1) : 'checkpoint';
+  const found = layers.get(path) ?? { type, ancestors: outer, nodes: [], group };
+  layers.set(path, found);
+  for (let index = start; index < graph.size; index += 1) found.nodes.push(index);
 }
 
 function unknownResults(
@@ -371,6 +406,26 @@ function lostWrites(lost: Lowering['lost']): readonly Issue[] {
       code: 'pt2/write',
       severity: 'warning',
       message: `\`${first.outputs[0] ?? first.target}\`${place === '' ? '' : ` in \`${place}\``} writes into a view that cannot be followed${others}: weights before it may be missing from the gradients. Export the model again after \`run_decompositions()\``,
+    },
+  ];
+}
+
+/** `pt2/no-gradient`: nothing of the program is trained, although it has weights that ask for it. */
+function withoutGradients(
+  { inputs, graph }: ExportedProgram,
+  outputs: readonly Tensor[],
+  detached: ReadonlySet<string>,
+): readonly Issue[] {
+  const asks = inputs.some(
+    ({ name, kind }) => kind === 'parameter' && graph.tensors.get(name)?.requiresGrad === true,
+  );
+  if (!asks || outputs.length === 0 || !outputs.every(({ name }) => detached.has(name))) return [];
+  return [
+    {
+      code: 'pt2/no-gradient',
+      severity: 'warning',
+      message:
+        'All results of the program are computed without gradients, so that no weight is trained. A checkpoint with `use_reentrant=True` exports so: export the model without it, and set `checkpoint: block`',
     },
   ];
 }
