@@ -31,8 +31,10 @@ it('every composite that runs as one kernel is one call', () => {
     const { training, plan } = planOf(path);
     const groups = [...new Set(fusedGroups(training, undefined).values())];
     const calls = plan.operators.filter(({ type, parts }) => parts !== undefined && type !== 'Linear');
+    // Recorded calls are known by what they keep alone; their operators are run one by one.
+    const known = groups.flatMap(({ composite }) => composite?.kind ?? []);
     expect(calls.map(({ type }) => kinds[type]).sort(), path).toEqual(
-      groups.flatMap(({ composite }) => composite?.kind ?? []).sort(),
+      known.filter((kind) => kind !== 'recorded-call').sort(),
     );
     for (const { type } of calls) planned.set(type, (planned.get(type) ?? 0) + 1);
   }

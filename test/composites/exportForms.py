@@ -99,6 +99,8 @@ FORMS = {
     "hardsigmoid": lambda: Around(F.hardsigmoid),
     "relu6": lambda: Around(F.relu6),
     "hardtanh-module": lambda: Around(call, nn.Hardtanh(-2.0, 2.0)),
+    "expm1": lambda: Around(lambda x: torch.expm1(x) * 2.0),
+    "logaddexp": lambda: Around(lambda x: torch.logaddexp(x, x * 2.0)),
     "elu": lambda: Around(F.elu),
     "celu": lambda: Around(lambda x: F.celu(x, 2.0)),
     "selu": lambda: Around(F.selu),

@@ -86,6 +86,8 @@ test.each<readonly [string, ...string[]]>([
   ['softplus-beta-legacy13', 'softplus assumed-one 3'],
   ['softplus-beta-dynamo18', 'softplus one 5'],
   ['hardswish-legacy13', 'hardswish assumed-one 2'],
+  ['expm1-dynamo18', 'recorded-call one 2'],
+  ['logaddexp-dynamo18', 'recorded-call one 4'],
   ['layer-norm-legacy13', 'layer-norm assumed-one 7'],
   ['layer-norm-module-legacy13', 'layer-norm assumed-one 9'],
   ['layer-norm-no-bias-legacy13', 'layer-norm assumed-one 8'],

@@ -126,6 +126,9 @@ function callOfComposite(training: TrainingGraph, composite: Composite): CallOfC
         runnersOwn,
       );
     }
+    case 'recorded-call':
+      // The runner has no rule of it: its operators are run one by one.
+      return undefined;
     case 'log-sigmoid':
       return call('LogSigmoid', {}, runnersOwn);
     case 'attention':

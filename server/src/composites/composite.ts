@@ -20,6 +20,7 @@ export type CompositeKind =
   | 'softshrink'
   | 'rsqrt'
   | 'variance'
+  | 'recorded-call'
   | 'glu'
   | 'layer-norm'
   | 'rms-norm'
@@ -31,6 +32,9 @@ export type CompositeKind =
  * shows it: it is said to the reader, and the other case stands in the range.
  */
 export type LaunchedAs = 'one' | 'several' | 'assumed-one';
+
+/** What backward needs of one kernel: all that comes in, what goes out, both, neither, or where in the input each result was found. */
+export type Kept = 'inputs' | 'result' | 'both' | 'nothing' | 'positions';
 
 /** What one pattern found. */
 export interface CompositeMatch {
@@ -48,6 +52,8 @@ export interface Composite extends CompositeMatch {
   readonly kind: CompositeKind;
   /** What people call it, in PyTorch's words: `GELU`, `ScaledDotProductAttention`. */
   readonly name: string;
+  /** Where it is one kernel; left out where that keeps its inputs that carry gradients. */
+  readonly keeps?: Kept;
   /** Values computed outside, in order of first use. */
   readonly inputs: readonly string[];
   /** Values used outside. */
@@ -67,6 +73,13 @@ export interface CompositePattern {
    * the graph alone shows how it was launched.
    */
   readonly modules?: readonly string[];
+  /**
+   * Classes of models that write it out in an `autograd.Function` of their own, which keeps its input alone. How it runs
+   * shows nowhere, so it is assumed to be one kernel and the range covers several.
+   */
+  readonly ownFunctions?: readonly string[];
+  /** Left out where one kernel keeps its inputs that carry gradients. */
+  readonly keeps?: Kept;
   /** Exporters take the call apart before they record calls: what they recorded says nothing of it. */
   readonly isTakenApart?: true;
   /** How a layer of a layer spec runs that is written as these operators; one kernel where it is left out. */

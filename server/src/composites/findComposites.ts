@@ -4,6 +4,7 @@ import type { Graph, Operator } from '../model/graph.ts';
 import type { Composite, CompositeMatch, CompositePattern, OperatorOrigin } from './composite.ts';
 import { readersOf } from './flow.ts';
 import { isOfOneLine, launchedAs } from './launchedAs.ts';
+import { recordedCalls } from './recordedCall.ts';
 
 /** By the index of each of their operators. An operator is part of one composite at most. */
 export type Composites = ReadonlyMap<number, Composite>;
@@ -27,11 +28,18 @@ export function findComposites(
         kind: pattern.kind,
         name: pattern.name,
         launchedAs: launchedAs(pattern, match, originOf),
+        ...(pattern.keeps === undefined ? {} : { keeps: pattern.keeps }),
         ...(isOfOneLine(match, originOf) ? { isFusible: false } : {}),
         ...boundaryOf(graph, match, given),
       };
       for (const index of match.operators) found.set(index, composite);
     }
+  }
+  for (const call of recordedCalls(graph, originOf, (index) => found.has(index))) {
+    const boundary = boundaryOf(graph, call, given);
+    if (boundary.outputs.length !== 1) continue;
+    const composite: Composite = { ...call, kind: 'recorded-call', ...boundary };
+    for (const index of call.operators) found.set(index, composite);
   }
   return found;
 }

@@ -12,6 +12,8 @@ export const gelu: CompositePattern = {
     'x · Φ(x), and its approximations by tanh and by a sigmoid: Hendrycks & Gimpel, arXiv 1606.08415, §2',
   anchors: ['Erf', 'Tanh', 'Sigmoid'],
   modules: ['GELU'],
+  // transformers 5 models/bloom/modeling_bloom.py, `GeLUFunction`.
+  ownFunctions: ['BloomGelu'],
   match: (graph, anchor) => {
     const gate = gateOf(graph, anchor);
     if (gate === undefined) return undefined;
@@ -39,6 +41,8 @@ interface Gate {
   readonly operators: readonly number[];
   /** A cube written as a power. */
   readonly hasPower: boolean;
+  /** The input stands before the sum: `√(2/π) x (1 + 0.044715 x²)`. */
+  readonly isOuter: boolean;
 }
 
 /** What the gate is computed from, where the anchor's input is `x / √2`, `√(2/π) (x + 0.044715 x³)` or `1.702 x`. */
@@ -48,7 +52,7 @@ function gateOf(graph: Graph, { index, type, inputs: [argument = ''] }: Operator
     const input = powers.size === 1 ? onlyWith(powers, 1) : undefined;
     const expected = type === 'Erf' ? Math.SQRT1_2 : 1.702;
     if (input === undefined || !isNear(coefficient, expected)) return undefined;
-    return { input, operators: [index, ...operators], hasPower: false };
+    return { input, operators: [index, ...operators], hasPower: false, isOuter: false };
   }
   if (!isNear(coefficient, Math.sqrt(2 / Math.PI))) return undefined;
   // √(2/π) (x + 0.044715 x³), or √(2/π) x (1 + 0.044715 x²).
@@ -64,7 +68,8 @@ function gateOf(graph: Graph, { index, type, inputs: [argument = ''] }: Operator
       const isOuter = powers.size === 2 && powers.get(input) === 1 && isNear(sum.constant, 1) && power === 2;
       if (!isSum && !(isOuter && terms.length === 1)) continue;
       const members = [index, ...operators, ...sum.operators, ...cube.operators];
-      return { input, operators: members, hasPower: cube.operators.some((each) => isPower(graph, each)) };
+      const hasPower = cube.operators.some((each) => isPower(graph, each));
+      return { input, operators: members, hasPower, isOuter };
     }
   }
   return undefined;
@@ -74,9 +79,11 @@ const isPower = (graph: Graph, index: number): boolean => graph.operators[index]
 
 /**
  * `torch.onnx` writes `F.gelu` with one half as its last factor, or as the factor of the sum, and the cube as products; below
- * operator set 20, where `Gelu` begins (torch/onnx/_internal/torchscript_exporter/symbolic_opset9.py, `gelu`).
+ * operator set 20, where `Gelu` begins (torch/onnx/_internal/torchscript_exporter/symbolic_opset9.py, `gelu`). The form with the input before the sum is that of functions
+ * whose backward is written by hand and keeps the input alone: Megatron-LM (megatron/core/fusions/fused_bias_gelu.py) and BLOOM.
  */
-function launchedAs(graph: Graph, { hasPower }: Gate, result: string): LaunchedAs {
+function launchedAs(graph: Graph, { hasPower, isOuter }: Gate, result: string): LaunchedAs {
+  if (isOuter && !hasPower) return 'assumed-one';
   if (hasPower || (graph.operatorSets.get('') ?? 0) >= 20) return 'several';
   const last = producerOf(graph, result);
   return last?.inputs.some((name) => isNear(scalarOf(graph, name), 0.5)) ? 'assumed-one' : 'several';

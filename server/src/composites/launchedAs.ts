@@ -14,8 +14,9 @@ export function launchedAs(
   {
     modules,
     isTakenApart,
+    ownFunctions = [],
     ofOneLine = 'one',
-  }: Pick<CompositePattern, 'modules' | 'isTakenApart' | 'ofOneLine'>,
+  }: Pick<CompositePattern, 'modules' | 'isTakenApart' | 'ownFunctions' | 'ofOneLine'>,
   match: CompositeMatch,
   originOf: (index: number) => OperatorOrigin,
 ): LaunchedAs {
@@ -33,6 +34,8 @@ export function launchedAs(
     return own && origins.every(({ layer }) => layer === first.layer) ? ofOneLine : 'several';
   }
   if (own) return 'one';
+  if (origins.every(({ moduleClass }) => ownFunctions.includes(moduleClass?.split('.').at(-1) ?? '')))
+    return 'assumed-one';
   if (calls.length === 0) return first.moduleClass === undefined ? match.launchedAs : 'several';
   if (isOneCall) return 'one';
   if (isTakenApart) return match.launchedAs;

@@ -11,6 +11,7 @@ export const rsqrt: CompositePattern = {
   name: 'Rsqrt',
   documentation: '1 / √x: PyTorch `aten::rsqrt`, whose backward reads its result',
   anchors: ['Sqrt'],
+  keeps: 'result',
   match: (graph, root) => {
     const inverse = soleReader(graph, root.outputs[0]);
     const isQuotient =

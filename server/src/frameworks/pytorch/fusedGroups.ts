@@ -15,8 +15,6 @@ import type { Composite, CompositeKind } from '../../composites/composite.ts';
 
 export interface FusedGroup extends Pick<Composite, 'operators' | 'inputs' | 'outputs'> {
   readonly kind: 'attention' | 'elementwise' | 'normalization';
-  /** Backward reads what it gives, not what goes in (PyTorch tools/autograd/derivatives.yaml). */
-  readonly keepsResult?: boolean;
   /** What it was found as. */
   readonly composite?: Composite;
 }
@@ -35,14 +33,7 @@ export function fusedGroups(
     if (!operators.every((index) => costs[index]?.kind === 'known')) continue;
     const isAsked = kind === 'attention' && fusedAttention === true;
     const known: Composite = isAsked ? { ...composite, launchedAs: 'one' } : composite;
-    const group = {
-      kind,
-      composite: known,
-      operators,
-      inputs,
-      outputs,
-      keepsResult: composite.kind === 'rsqrt',
-    };
+    const group = { kind, composite: known, operators, inputs, outputs };
     for (const index of operators) groups.set(index, group);
   }
   for (const { index, type, inputs, outputs } of analysis.graph.operators) {
@@ -69,6 +60,7 @@ const kernelsOfComposites: Partial<Readonly<Record<CompositeKind, FusedGroup['ki
   softshrink: 'elementwise',
   rsqrt: 'elementwise',
   variance: 'elementwise',
+  'recorded-call': 'elementwise',
   glu: 'elementwise',
   'layer-norm': 'normalization',
   'group-norm': 'normalization',

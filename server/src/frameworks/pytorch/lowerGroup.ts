@@ -3,6 +3,7 @@
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { KernelEnvironment } from '../../hardware/kernelEnvironment.ts';
 import type { KernelWork } from '../../hardware/kernelWork.ts';
+import { entryAt } from '../../model/at.ts';
 import { bytesOnGpu } from '../../model/elementType.ts';
 import type { Operator } from '../../model/graph.ts';
 import { bytes, flops } from '../../model/units.ts';
@@ -108,12 +109,14 @@ export function lowerGroup(
 }
 
 function keptOf(
-  { kind, keepsResult, outputs }: FusedGroup,
+  { kind, composite, outputs }: FusedGroup,
   inputs: readonly string[],
   learned: readonly string[],
 ): readonly string[] {
-  if (kind === 'attention') return [...inputs, ...outputs];
-  return keepsResult === true ? outputs : learned;
+  if (kind === 'attention' || composite?.keeps === 'both') return [...inputs, ...outputs];
+  if (composite?.keeps === 'nothing' || composite?.keeps === 'positions') return [];
+  if (composite?.keeps === 'result') return outputs;
+  return composite?.keeps === 'inputs' ? inputs : learned;
 }
 
 /**
@@ -212,8 +215,13 @@ const layoutChange = (size: number, environment: KernelEnvironment): KernelWork 
   environment,
 });
 
-/** Row statistics kept for backward, in fp32: log-sum-exp of attention, mean and deviation of a normalization, or one. */
+/** Row statistics kept for backward, in fp32: log-sum-exp of attention, mean and deviation of a normalization, or one; and positions. */
 function statisticsOf(training: TrainingGraph, group: FusedGroup): readonly KeptTensor[] {
+  if (group.composite?.keeps === 'positions') {
+    const { elements } = entryAt(training.tensors, group.outputs[0] ?? '');
+    const key = `${group.operators[0]}/positions`;
+    return [{ key, bytes: bytes(elements * bytesOnGpu('int64')), weightCopy: false }];
+  }
   if (group.kind === 'elementwise') return [];
   const { operators } = training.analysis.graph;
   const softmax = group.operators.find((index) => operators[index]?.type === 'Softmax');

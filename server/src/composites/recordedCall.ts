@@ -1,0 +1,77 @@
+/**
+ * Calls of ATen that the exporter of `torch.export` writes as other operators, found by the call that it records of
+ * each (`pkg.torch.onnx.name_scopes`). Nothing of what they compute has to be known but what backward keeps of them.
+ *
+ * Kept as PyTorch 2.13 has it (tools/autograd/derivatives.yaml); `scripts/measured/functionsOfTorch.py` measures it.
+ */
+
+import type { Graph, Operator } from '../model/graph.ts';
+import type { CompositeMatch, Kept, OperatorOrigin } from './composite.ts';
+
+export interface RecordedCall extends CompositeMatch {
+  readonly name: string;
+  readonly keeps: Kept;
+}
+
+/** By the name of the function, with its overload where overloads keep other things. */
+const keptBy: Readonly<Record<string, Kept>> = {
+  'aten.atan2': 'inputs',
+  'aten.exp2': 'result',
+  'aten.expm1': 'result',
+  'aten.frac': 'nothing',
+  'aten.hypot': 'both',
+  'aten.lerp.Scalar': 'nothing',
+  'aten.lerp.Tensor': 'inputs',
+  'aten.linalg_vector_norm': 'both',
+  'aten.log10': 'inputs',
+  'aten.log1p': 'inputs',
+  'aten.log2': 'inputs',
+  'aten.logaddexp': 'inputs',
+  'aten.logaddexp2': 'inputs',
+  'aten.logit': 'inputs',
+  'aten.max.dim': 'positions',
+  'aten.min.dim': 'positions',
+  'aten.mse_loss': 'inputs',
+  'aten.nan_to_num': 'inputs',
+  'aten.sinc': 'inputs',
+  'aten.trunc': 'nothing',
+  'aten.xlogy': 'inputs',
+};
+
+/** Functions that become one operator, which keeps other things where a program calls it by its own name. */
+const otherThanItsOperator: ReadonlySet<string> = new Set(['aten.exp2', 'aten.max.dim', 'aten.min.dim']);
+
+/** Calls of which no operator is in a composite, by what `isTaken` says. */
+export function recordedCalls(
+  { operators }: Graph,
+  originOf: (index: number) => OperatorOrigin,
+  isTaken: (index: number) => boolean,
+): readonly RecordedCall[] {
+  const calls = new Map<string, { readonly of: string; readonly members: Operator[] }>();
+  for (const operator of operators) {
+    const call = originOf(operator.index).call;
+    if (call === undefined) continue;
+    const of = [call.function, withoutOverload(call.function)].find((name) => keptBy[name] !== undefined);
+    if (of === undefined) continue;
+    const known = calls.get(call.name) ?? { of, members: [] };
+    known.members.push(operator);
+    calls.set(call.name, known);
+  }
+  return [...calls.values()].flatMap(({ of, members }) => {
+    const keeps = keptBy[of];
+    if (keeps === undefined || members.some(({ index }) => isTaken(index))) return [];
+    if (members.length === 1 && !otherThanItsOperator.has(of)) return [];
+    const operators = members.map(({ index }) => index);
+    return [{ name: nameOf(of), keeps, operators, roles: {}, launchedAs: 'one' as const }];
+  });
+}
+
+/** `aten.expm1.default` is an overload of `aten.expm1`. */
+const withoutOverload = (called: string): string => called.split('.').slice(0, 2).join('.');
+
+/** `aten.mse_loss` is `MseLoss` among layers. */
+const nameOf = (of: string): string =>
+  (of.split('.')[1] ?? of)
+    .split('_')
+    .map((word) => word.slice(0, 1).toUpperCase() + word.slice(1))
+    .join('');
