@@ -61,6 +61,7 @@ class Calls(torch.nn.Module):
         both = torch.nn.LSTM(6, 5, batch_first=True, bidirectional=True)
         gru = torch.nn.GRU(6, 5, 2, batch_first=True, bias=False)
         self.sequences = torch.nn.ModuleList([lstm, both, gru, torch.nn.RNN(6, 5, nonlinearity="relu"), torch.nn.RNN(6, 5)])
+        self.cells = torch.nn.ModuleList([torch.nn.LSTMCell(6, 5), torch.nn.GRUCell(6, 5), *(torch.nn.RNNCell(6, 5, nonlinearity=name) for name in ("tanh", "relu"))])
         self.slope = torch.nn.Parameter(torch.ones(4))
         self.table = torch.nn.Embedding(11, 6)
         self.bag = torch.nn.EmbeddingBag(11, 6)
@@ -130,7 +131,7 @@ class Calls(torch.nn.Module):
             x.scatter_reduce(1, count.unsqueeze(-1) % 5, x, "amax"), x.scatter_reduce(1, count.unsqueeze(-1) % 5, x, "mean"), x.masked_scatter(mask.unsqueeze(-1).expand(3, 5, 6), x), t.select_scatter(x, x[:, 0], 1, 3), mask.nonzero(), x.tril(), x.triu(1), torch.tril_indices(5, 4, -1, device=x.device), torch.triu_indices(4, 5, device=x.device), torch.vdot(x.flatten(), x.flatten()), F.one_hot(count, 6), x.unfold(1, 3, 2), x.unfold(2, 2, 2),
             # New tensors.
             t.zeros(2, 3), t.zeros_like(x), x.new_zeros(2), t.ones(2), t.ones_like(count), x.new_ones(3, dtype=t.int32), t.full((2,), 1.5),
-            t.full_like(x, 2), x.new_full((2, 3), 7), t.arange(5), t.arange(1, 9, 2), t.arange(2.0, 5.0), t.arange(0, 1, 0.25), t.linspace(0, 1, 7),
+            t.eye(3), t.eye(2, 4), t.full_like(x, 2), x.new_full((2, 3), 7), t.arange(5), t.arange(1, 9, 2), t.arange(2.0, 5.0), t.arange(0, 1, 0.25), t.linspace(0, 1, 7),
             t.rand(2, 3), t.rand_like(x), t.randn(4), t.randn_like(x), t.bernoulli(x), t.empty_like(x).bernoulli_(0.5), t.scalar_tensor(3), t.fill(x, 2),
             # Windows.
             F.max_pool1d(x, 2), F.max_pool2d(image, 3, 2, 1), F.max_pool2d(image, 3, 2, ceil_mode=True), F.max_pool3d(volume, 2),
@@ -149,12 +150,13 @@ class Calls(torch.nn.Module):
             F.scaled_dot_product_attention(heads, heads, heads), F.scaled_dot_product_attention(x, x, x, dropout_p=0.1, is_causal=True),
             F.scaled_dot_product_attention(heads, heads[:, :2], heads[:, :2], enable_gqa=True, scale=0.3),
             F.scaled_dot_product_attention(heads, heads, heads, heads[:, :1, :, :1].expand(2, 1, 10, 10)),
+            F.scaled_dot_product_attention(volume, volume, volume, is_causal=True), F.scaled_dot_product_attention(volume, volume, volume, volume[..., :6]),
             # Layers with weights.
             *(getattr(self, f"{name}1")(x[:, :4]) for name in ("conv", "same", "back")),
             *(getattr(self, f"{name}2")(image) for name in ("conv", "same", "back")),
             *(getattr(self, f"{name}3")(volume) for name in ("conv", "same", "back")),
             self.conv2(image[0]), self.normed(x.transpose(1, 2)), self.batch(image), self.unkept(image), self.group(image), self.instance(image), self.layer(x), self.plain(x),
-            self.rms(x), *(each for layer in self.sequences for each in flat(layer(x))),
+            self.rms(x), *self.cells[0](first), *(cell(first, first[:, :5]) for cell in self.cells[1:]), *(each for layer in self.sequences for each in flat(layer(x))),
             # Losses.
             F.cross_entropy(x.mT, count), F.cross_entropy(first, first), F.cross_entropy(first, count[0], label_smoothing=0.1, reduction="sum"),
             F.nll_loss(x.mT, count), F.mse_loss(x, x * 2), F.l1_loss(x, x, reduction="none"), F.smooth_l1_loss(x, x), F.huber_loss(x, x, delta=0.5),

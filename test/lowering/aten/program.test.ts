@@ -123,6 +123,36 @@ test.each<readonly [string, Readonly<Record<string, AtenArgument>>, readonly num
   if (writer !== undefined) expect(producerOf('Sigmoid')?.inputs[0]).toBe(producerOf('Relu')?.outputs[0]);
 });
 
+test.each<readonly [string, number, Readonly<Record<string, AtenArgument>>]>([
+  ['lstm_cell.default', 4, { hx: { kind: 'tensors', names: ['h', 'c'] } }],
+  ['gru_cell.default', 3, { hx: { kind: 'tensor', name: 'h' } }],
+  ['rnn_tanh_cell.default', 1, { hx: { kind: 'tensor', name: 'h' } }],
+  ['rnn_relu_cell.default', 1, { hx: { kind: 'tensor', name: 'h' } }],
+])('`%s` is two products and its gates', (cell, gates, state) => {
+  const weights = ['w_ih', 'w_hh', 'b_ih', 'b_hh'];
+  const call = node(cell, 'next', Object.fromEntries(['input', ...weights].map((name) => [name, name])));
+  const given = program(
+    {
+      ...{ input: ['float32', [2, 5]], h: ['float32', [2, 7]], c: ['float32', [2, 7]] },
+      ...{ w_ih: ['float32', [7 * gates, 5]], w_hh: ['float32', [7 * gates, 7]] },
+      ...{ b_ih: ['float32', [7 * gates]], b_hh: ['float32', [7 * gates]], next: ['float32', [2, 7]] },
+    },
+    weights,
+    ['input', 'h', 'c'],
+    [{ ...call, arguments: new Map([...call.arguments, ...Object.entries(state)]) }],
+    ['next'],
+  );
+  const { model, structure } = lower(given);
+  const { graph, parameters } = analyzeOnnx(model, structure);
+  const output = graph.values.get(graph.outputs[0] ?? '')?.type;
+  expect(output).toMatchObject({ kind: 'tensor', shape: [2, 7] });
+  expect(graph.operators.filter(({ type }) => type === 'Gemm')).toHaveLength(2);
+  expect(graph.operators.every(({ domain }) => domain === '')).toBe(true);
+  expect(parameters.map(({ elements }) => elements)).toEqual([
+    ...[35 * gates, 49 * gates, 7 * gates, 7 * gates],
+  ]);
+});
+
 test('counts of batches are left out', () => {
   const given = program(
     { x: ['float32', [2, 4]], count: ['int64', []], next: ['int64', []], z: ['float32', [2, 4]] },

@@ -3,6 +3,7 @@
 import type { LowerAten } from './atenCall.ts';
 import { activationOperators } from './families/activations.ts';
 import { attentionOperators } from './families/attention.ts';
+import { cellOperators } from './families/cells.ts';
 import { choiceOperators } from './families/choices.ts';
 import { convolutionOperators } from './families/convolutions.ts';
 import { creationOperators } from './families/creation.ts';
@@ -19,7 +20,7 @@ import { windowOperators } from './families/windows.ts';
 const families = [
   ...[activationOperators, attentionOperators, choiceOperators, convolutionOperators, creationOperators],
   ...[elementOperators, layoutOperators, lossOperators, normalizationOperators, partOperators],
-  ...[productOperators, recurrentOperators, reductionOperators, windowOperators],
+  ...[cellOperators, productOperators, recurrentOperators, reductionOperators, windowOperators],
 ];
 
 export const atenOperators: ReadonlyMap<string, LowerAten> = new Map(

@@ -106,9 +106,9 @@ export const creationOperators: Readonly<Record<string, LowerAten>> = {
     return value === undefined || type === undefined ? undefined : [call.scalar(value, type)];
   },
   ...each(['arange.default', 'arange.start', 'arange.start_step'], range),
-  // Which places they are changes no cost.
+  // Which places they are, or are ones, changes no cost.
   ...each(
-    ['tril_indices.default', 'triu_indices.default'],
+    ['tril_indices.default', 'triu_indices.default', 'eye.default', 'eye.m'],
     filled(() => 0),
   ),
   'linspace.default': spaced,
