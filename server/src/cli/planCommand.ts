@@ -29,7 +29,7 @@ export async function runPlanCommand(given: PlanArguments): Promise<number> {
       printMessage(`layercost: ${search.problem}`);
       return 2;
     }
-    const steps = searchLayouts(search);
+    const steps = searchLayouts({ ...search, top: given.top });
     for (let costed = 1; ; costed += 1) {
       const step = steps.next();
       if (step.done === true) {

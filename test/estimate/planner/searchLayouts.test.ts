@@ -1,6 +1,7 @@
 /** The search for layouts: what it finds is what a report says, and no layout that it did not try is much better. */
 
 import { describe, expect, it } from 'vitest';
+import { openLayerSpec } from '../../../server/src/analysis/openModel.ts';
 import { launcherOptions } from '../../../server/src/cli/plan/launcherOptions.ts';
 import { bestOfDegrees, renderPlan } from '../../../server/src/cli/plan/renderPlan.ts';
 import { estimateModel } from '../../../server/src/estimate/estimateModel.ts';
@@ -66,7 +67,9 @@ describe('TinyLlama on 8 GPUs', () => {
   });
 
   it('says the best in the words of launchers', () => {
-    const layout = found.fitting.find(({ tensor, pipeline }) => tensor === 2 && pipeline === 2);
+    const layout = found.fitting.find(
+      ({ tensor, pipeline, schedule }) => tensor === 2 && pipeline === 2 && schedule === '1f1b',
+    );
     if (layout === undefined) throw new Error('no such layout');
     const texts = new Map(launcherOptions(layout).map(({ launcher, text }) => [launcher, text]));
     expect(texts.get('Megatron-LM')).toContain(
@@ -136,4 +139,61 @@ it('a model without blocks is not cut, and one that fits nowhere says so', () =>
 
 it('the ways to checkpoint that are tried are ways there are', () => {
   for (const name of ['none', 'selective', 'block']) expect(checkpoints).toContain(name);
+});
+
+/** Three matrices of 512 × 4,096 in each of 64 experts of 8 blocks: 3.2 billion weights, most of them of experts. */
+it('experts are divided where a model has them, and a report of the layout says the same', () => {
+  const opened = openLayerSpec(
+    `dims: { batch: 1, seq: 1024, d: 512 }
+inputs:
+  tokens: int64[batch, seq]
+blocks:
+  decoder:
+    - norm: RMSNorm(d)
+    - experts: MixtureOfExperts(d, 4096, num_experts=64, top_k=2, gated=True)
+    - res: add(experts, input)
+layers:
+  - embed: Embedding(1000, d)
+  - h: decoder() * 8
+  - head: Linear(d, 1000)
+`,
+    'experts.layers.yaml',
+  );
+  const asked: ScenarioRequest = { cluster: 'dgx-h100', gpus: 8, globalBatch: 64, precision: 'bf16' };
+  const cost = (request: ScenarioRequest) => estimateModel(opened, [{ ...asked, ...request }]).cost;
+  const search = layoutSearch(estimateModel(opened, [asked]), asked, cost);
+  if (search === undefined || 'problem' in search) throw new Error('not costed');
+  const found = finish(searchLayouts(search));
+  const [best] = found.fitting;
+  if (best === undefined) throw new Error('nothing fits');
+  expect(best.expert).toBeGreaterThan(1);
+  expect(cost(best.request)?.totals.time.step).toBe(best.step);
+  expect(best.cost.scenario.parallel?.expert).toBe(best.expert);
+  const texts = new Map(launcherOptions(best).map(({ launcher, text }) => [launcher, text]));
+  expect(texts.get('layercost report')).toContain(`ep=${best.expert}`);
+});
+
+describe('what is not costed', () => {
+  const asked: ScenarioRequest = {
+    cluster: 'dgx-a100',
+    gpus: 8,
+    globalBatch: 64,
+    dimensions: { seq: 2048 },
+    framework: { name: 'pytorch-ddp', options: {} },
+    checkpoint: 'none',
+  };
+  const { search, found } = planOf('samples/tinyllama.layers.yaml', asked);
+
+  it('could not have been listed first', () => {
+    const all = finish(searchLayouts({ ...search, top: Number.MAX_SAFE_INTEGER }));
+    expect(all.fitting[0]?.step).toBe(found.fitting[0]?.step);
+    const listed = (layouts: FoundLayouts) => bestOfDegrees(layouts.fitting).slice(0, 3);
+    expect(listed(all).map(({ step }) => step)).toEqual(listed(found).map(({ step }) => step));
+  });
+
+  it('other schedules are tried for the fastest pipelines', () => {
+    const pipelined = found.fitting.filter(({ pipeline }) => pipeline > 1);
+    if (pipelined.length === 0) return;
+    expect(new Set(found.fitting.map(({ schedule }) => schedule)).size).toBeGreaterThan(1);
+  });
 });

@@ -42,6 +42,8 @@ export const planTool = toolOf({
         first.issues.find(({ severity }) => severity === 'error')?.message ?? `${file} cannot be costed`,
       );
     if ('problem' in search) return wrong(search.problem);
-    return { text: renderPlan([{ gpus, search, found: finish(searchLayouts(search)) }], 'table', top) };
+    return {
+      text: renderPlan([{ gpus, search, found: finish(searchLayouts({ ...search, top })) }], 'table', top),
+    };
   },
 });

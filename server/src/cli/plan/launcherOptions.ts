@@ -1,6 +1,7 @@
 /** A layout in the words of the frameworks that run it. */
 
 import type { LayoutCandidate } from '../../estimate/planner/searchLayouts.ts';
+import type { PipelineScheduleName } from '../../model/scenario.ts';
 
 export interface LauncherOptions {
   readonly launcher: string;
@@ -12,13 +13,19 @@ export interface LauncherOptions {
  * deepspeedai/DeepSpeed, docs/_pages/config-json.md.
  */
 export function launcherOptions(candidate: LayoutCandidate): readonly LauncherOptions[] {
-  const { tensor, pipeline, replicas, microBatch, passes, checkpoint, framework } = candidate;
+  const { tensor, pipeline, context, expert, chunks, schedule, replicas } = candidate;
+  const { microBatch, passes, checkpoint, framework } = candidate;
   const batch = microBatch * passes * replicas;
   const shardsWeights = framework.name === 'pytorch-fsdp';
   const megatron = [
     `--tensor-model-parallel-size ${tensor}`,
     ...(tensor > 1 ? ['--sequence-parallel'] : []),
     `--pipeline-model-parallel-size ${pipeline}`,
+    ...(context > 1 ? [`--context-parallel-size ${context}`] : []),
+    ...(expert > 1 ? [`--expert-model-parallel-size ${expert} --expert-tensor-parallel-size 1`] : []),
+    ...(chunks > 1 && schedule === 'interleaved-1f1b'
+      ? [`--num-virtual-stages-per-pipeline-rank ${chunks}`]
+      : []),
     `--micro-batch-size ${microBatch}`,
     `--global-batch-size ${batch}`,
     ...(framework.name === 'deepspeed-zero' ? ['--use-distributed-optimizer'] : []),
@@ -31,7 +38,9 @@ export function launcherOptions(candidate: LayoutCandidate): readonly LauncherOp
   const torchtitan = [
     `--parallelism.tensor_parallel_degree ${tensor}`,
     `--parallelism.pipeline_parallel_degree ${pipeline}`,
-    ...(pipeline > 1 ? ['--parallelism.pipeline_parallel_schedule 1F1B'] : []),
+    ...(context > 1 ? [`--parallelism.context_parallel_degree ${context}`] : []),
+    ...(expert > 1 ? [`--parallelism.expert_parallel_degree ${expert}`] : []),
+    ...(pipeline > 1 ? [`--parallelism.pipeline_parallel_schedule ${torchNames[schedule]}`] : []),
     ...(pipeline > 1 ? [`--parallelism.pipeline_parallel_microbatch_size ${microBatch}`] : []),
     shardsWeights
       ? `--parallelism.data_parallel_shard_degree ${replicas}`
@@ -41,11 +50,15 @@ export function launcherOptions(candidate: LayoutCandidate): readonly LauncherOp
     `--activation_checkpoint.mode ${checkpoint === 'block' ? 'full' : checkpoint === 'selective' ? 'selective' : 'none'}`,
   ];
   const own = [
-    `--gpus ${tensor * pipeline * replicas}`,
+    `--gpus ${tensor * context * pipeline * replicas}`,
     `--global-batch ${batch}`,
     `--parallel ${[
       ...(tensor > 1 ? [`tp=${tensor}`, 'sp'] : []),
+      ...(context > 1 ? [`cp=${context}`] : []),
+      ...(expert > 1 ? [`ep=${expert}`] : []),
       ...(pipeline > 1 ? [`pp=${pipeline}`] : []),
+      ...(chunks > 1 ? [`vp=${chunks}`] : []),
+      ...(schedule === '1f1b' ? [] : [`schedule=${schedule}`]),
       `micro-batch=${microBatch}`,
     ].join(',')}`,
     `--checkpoint ${checkpoint}`,
@@ -60,9 +73,23 @@ export function launcherOptions(candidate: LayoutCandidate): readonly LauncherOp
   });
   return [
     { launcher: 'layercost report', text: own.join(' ') },
-    { launcher: 'Megatron-LM', text: megatron.join(' ') },
+    // It has no zero-bubble schedules.
+    ...(schedule.startsWith('zb') ? [] : [{ launcher: 'Megatron-LM', text: megatron.join(' ') }]),
     // What torchtitan has: shards of weights, tensor parallelism, pipelines. It has no sharded update alone.
     ...(stage === undefined ? [{ launcher: 'torchtitan', text: torchtitan.join(' ') }] : []),
-    ...(pipeline === 1 && tensor === 1 && !shardsWeights ? [{ launcher: 'DeepSpeed', text: deepspeed }] : []),
+    ...(pipeline === 1 && tensor === 1 && context === 1 && expert === 1 && !shardsWeights
+      ? [{ launcher: 'DeepSpeed', text: deepspeed }]
+      : []),
   ];
 }
+
+/** Names of schedules in PyTorch 2.13, torch/distributed/pipelining/schedules.py, `get_schedule_class`. */
+const torchNames: Readonly<Record<PipelineScheduleName, string>> = {
+  gpipe: 'GPipe',
+  '1f1b': '1F1B',
+  'interleaved-1f1b': 'Interleaved1F1B',
+  'looped-bfs': 'LoopedBFS',
+  'zb-h1': 'InterleavedZeroBubble',
+  'zb-v': 'ZBVZeroBubble',
+  'dualpipe-v': 'DualPipeV',
+};

@@ -28,8 +28,8 @@ export function renderPlan(planned: readonly PlannedGpus[], format: 'table' | 'j
 /** The fastest of each pair of degrees: runners-up that differ from the best in a micro-batch tell little. */
 export function bestOfDegrees(fitting: readonly LayoutCandidate[]): readonly LayoutCandidate[] {
   const seen = new Set<string>();
-  return fitting.filter(({ tensor, pipeline, framework }) => {
-    const key = `${tensor} ${pipeline} ${framework.name}`;
+  return fitting.filter(({ tensor, pipeline, context, expert, framework }) => {
+    const key = `${tensor} ${pipeline} ${context} ${expert} ${framework.name}`;
     if (seen.has(key)) return false;
     seen.add(key);
     return true;
@@ -41,6 +41,7 @@ const columns: readonly Column[] = [
   { title: 'tp', align: 'right' },
   { title: 'pp', align: 'right' },
   { title: 'dp', align: 'right' },
+  { title: 'layout', align: 'left' },
   { title: 'micro-batch', align: 'right' },
   { title: 'passes', align: 'right' },
   { title: 'checkpoint', align: 'left' },
@@ -66,10 +67,12 @@ function planTable({ gpus, search, found }: PlannedGpus, top: number): string {
   const left =
     found.leftOut === 0
       ? ''
-      : `; ${formatCount(found.leftOut)} pairs of degrees with over 8 times the GPUs of a copy that fits are left out`;
+      : `; ${formatCount(found.leftOut)} sets of degrees with over 8 times the GPUs of a copy that fits are left out`;
+  const bounded =
+    found.bounded === 0 ? '' : `; ${formatCount(found.bounded)} cannot be among the fastest, by a bound`;
   const paste = launcherOptions(best).map(({ launcher, text }) => `  ${launcher}\n    ${text}`);
   return [
-    `${head}: ${formatCount(found.costed)} layouts costed, ${formatCount(found.fitting.length)} fit${left}`,
+    `${head}: ${formatCount(found.costed)} layouts costed, ${formatCount(found.fitting.length)} fit${bounded}${left}`,
     '',
     ...lines,
     '',
@@ -85,7 +88,9 @@ function rowOf(candidate: LayoutCandidate, index: number, best: LayoutCandidate)
   const range = time.range;
   return [
     String(index + 1),
-    ...[tensor, pipeline, replicas, microBatch, passes].map(formatCount),
+    ...[tensor, pipeline, replicas].map(formatCount),
+    besideDegrees(candidate),
+    ...[microBatch, passes].map(formatCount),
     checkpoint,
     `${framework.name}${options.join('')}`,
     formatTime(seconds(step)),
@@ -98,6 +103,15 @@ function rowOf(candidate: LayoutCandidate, index: number, best: LayoutCandidate)
     index === 0 ? '' : whySlower(candidate, best),
   ];
 }
+
+/** `ep=8`, `cp=2`, `vp=2 interleaved-1f1b`: what not all layouts have. */
+const besideDegrees = ({ pipeline, context, expert, chunks, schedule }: LayoutCandidate): string =>
+  [
+    ...(context === 1 ? [] : [`cp=${context}`]),
+    ...(expert === 1 ? [] : [`ep=${expert}`]),
+    ...(chunks === 1 ? [] : [`vp=${chunks}`]),
+    ...(pipeline === 1 ? [] : [schedule]),
+  ].join(' ');
 
 /** The best on each number of GPUs: the fewest that fit come first. */
 function gpusTable(planned: readonly PlannedGpus[]): string {

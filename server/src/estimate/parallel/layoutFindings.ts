@@ -126,9 +126,12 @@ function pipelineBubble(step: LaidOutStep): readonly Finding[] {
       layer: '',
       message: `For ${formatPercent(share)} of the step (${formatTime(seconds(bubbleOf(step)))}) the last of ${plan.ranks.length} pipeline stages waits for others: a step has ${formatCount(passes)} micro-batch${passes === 1 ? '' : 'es'}${uneven}`,
       fix: capitalized(
-        [...balancedAdvice(step), ...microBatchAdvice(step, threshold), ...fewerStagesAdvice(step)].join(
-          '; or ',
-        ) || 'use fewer stages, or more GPUs for the longest one',
+        [
+          ...balancedAdvice(step),
+          ...microBatchAdvice(step, threshold),
+          ...scheduleAdvice(step),
+          ...fewerStagesAdvice(step),
+        ].join('; or ') || 'use fewer stages, or more GPUs for the longest one',
       ),
     },
   ];
@@ -144,6 +147,37 @@ function balancedAdvice(step: LaidOutStep): readonly string[] {
     ? [`cut into stages of like time (\`stages=balanced\`), which takes ${timeOf(after)} a step`]
     : [];
 }
+
+/** Several stages on each rank, or gradients of weights in the bubble: the fastest that fits. */
+function scheduleAdvice(step: LaidOutStep): readonly string[] {
+  const { schedule } = step.parallel;
+  if (schedule !== '1f1b' && schedule !== 'gpipe') return [];
+  const [best] = otherSchedules
+    .flatMap(({ text, layout }) => {
+      const after = changed(step, layout);
+      return after !== undefined && after.times.step < step.times.step && fits(after)
+        ? [{ text, after }]
+        : [];
+    })
+    .sort((one, other) => one.after.times.step - other.after.times.step);
+  return best === undefined
+    ? []
+    : [`use ${best.text}, which takes ${timeOf(best.after)} a step instead of ${timeOf(step)}`];
+}
+
+const otherSchedules: readonly {
+  readonly text: string;
+  readonly layout: Pick<ParallelScenario, 'chunks' | 'schedule'>;
+}[] = [
+  {
+    text: 'two stages on each rank (`vp=2,schedule=interleaved-1f1b`)',
+    layout: { chunks: 2, schedule: 'interleaved-1f1b' },
+  },
+  {
+    text: 'a backward in two parts (`schedule=zb-h1`)',
+    layout: { chunks: 1, schedule: 'zb-h1' },
+  },
+];
 
 /** The micro-batch with which a step of as many samples is shortest; else how many more of this size it takes. */
 function microBatchAdvice(step: LaidOutStep, threshold: number): readonly string[] {

@@ -2,8 +2,11 @@
 
 import type { ScenarioRequest } from '../../model/scenario.ts';
 import type { StepCost } from '../../model/stepCost.ts';
+import { sequencesOf } from '../../parallel/contextParallel.ts';
+import { expertCounts } from '../../parallel/expertParallel.ts';
 import { cutsOf } from '../../parallel/pipelineStages.ts';
 import type { ModelEstimate } from '../estimateModel.ts';
+import { tokensPerSample } from '../tokens.ts';
 import type { LayoutSearch } from './searchLayouts.ts';
 
 /**
@@ -21,14 +24,24 @@ export function layoutSearch(
     return { problem: 'A plan needs the samples of a step over all GPUs; set `global-batch`' };
   if (scenario.mode === 'inference') return { problem: 'Layouts are planned for training; leave out `mode`' };
   const { batchSymbol, fixedBatch } = opened.analysis ?? training.analysis;
+  const tokens = tokensPerSample(training);
   return {
     gpus: scenario.gpus,
     gpusPerNode: cluster.gpusPerNode.value,
     globalBatch,
     blocks: cutsOf(training.analysis).length,
+    experts: expertCounts(training.analysis),
+    contexts:
+      sequencesOf(training.analysis).length > 0 && tokens !== undefined && tokens >= longSequence
+        ? contextsTried
+        : [],
     ...(framework === undefined ? {} : { framework }),
     ...(checkpoint === undefined ? {} : { checkpoint }),
     ...(batchSymbol === undefined && fixedBatch !== undefined ? { mostMicroBatch: fixedBatch } : {}),
     cost,
   };
 }
+
+/** Tokens of a sample from which on sequences are worth sharing: shorter ones leave small kernels, and samples to share instead. */
+const longSequence = 16_384;
+const contextsTried: readonly number[] = [2, 4, 8];

@@ -1,16 +1,25 @@
 /**
  * The layouts of a model on so many GPUs, costed one by one as a report costs them, and ranked by the time of a step.
  *
- * Degrees of tensor and pipeline parallelism are those that divide the GPUs. For each pair, micro-batches are doubled while the
- * step gets shorter, and activations are kept as far as they fit: all, all but attention, or what goes into blocks. The search goes
- * from few GPUs of a copy to many, and ends where a copy has eight times the GPUs of the smallest that fits: more of them
- * exchange more and compute smaller kernels.
+ * Degrees are those that divide the GPUs: of tensor and pipeline parallelism, of context parallelism where sequences are long, of
+ * expert parallelism where there are experts. For each set, micro-batches are doubled while the step gets shorter, and activations
+ * are kept as far as they fit: all, all but attention, or what goes into blocks. The search goes from few GPUs of a copy to many,
+ * and ends where a copy has eight times the GPUs of the smallest that fits: more of them exchange more and compute smaller
+ * kernels. What cannot be among the layouts that are listed, by the bound of `layoutBound.ts`, is not costed. Last, the fastest
+ * pipelines are tried with other schedules.
  */
 
-import type { FrameworkChoice, ParallelScenario, ScenarioRequest } from '../../model/scenario.ts';
+import {
+  type FrameworkChoice,
+  gpusPerCopy,
+  type ParallelScenario,
+  type PipelineScheduleName,
+  type ScenarioRequest,
+} from '../../model/scenario.ts';
 import type { StepCost } from '../../model/stepCost.ts';
 import type { Steps } from '../../model/steps.ts';
 import { runtimeReserve } from '../memory/reservedMemory.ts';
+import { LayoutBounds } from './layoutBound.ts';
 
 export interface LayoutSearch {
   readonly gpus: number;
@@ -22,6 +31,12 @@ export interface LayoutSearch {
   /** What a person asked for; left out, all that are costed are tried. */
   readonly framework?: FrameworkChoice;
   readonly checkpoint?: Checkpointing;
+  /** Experts of each mixture; none where the model has none that can be divided. */
+  readonly experts: readonly number[];
+  /** Degrees of context parallelism that are worth a try. */
+  readonly contexts: readonly number[];
+  /** Layouts that are listed: slower ones need not be found. Left out, 8. */
+  readonly top?: number;
   /** Largest sizes of a micro-batch that are tried; the model may fix its own. */
   readonly mostMicroBatch?: number;
   /** `undefined` where the request cannot be costed. */
@@ -30,9 +45,9 @@ export interface LayoutSearch {
 
 type Checkpointing = NonNullable<ScenarioRequest['checkpoint']>;
 
-export interface LayoutCandidate {
-  readonly tensor: number;
-  readonly pipeline: number;
+export interface LayoutCandidate extends Degrees {
+  readonly chunks: number;
+  readonly schedule: PipelineScheduleName;
   readonly replicas: number;
   readonly microBatch: number;
   readonly passes: number;
@@ -50,8 +65,10 @@ export interface FoundLayouts {
   readonly fitting: readonly LayoutCandidate[];
   /** Layouts that were costed, those that do not fit among them. */
   readonly costed: number;
-  /** Pairs of degrees that were left out because a copy has many times the GPUs that it needs. */
+  /** Sets of degrees that were left out because a copy has many times the GPUs that it needs. */
   readonly leftOut: number;
+  /** Layouts that were not costed, since they cannot be among those that are listed. */
+  readonly bounded: number;
 }
 
 /**
@@ -61,6 +78,7 @@ export interface FoundLayouts {
  */
 export function* searchLayouts(search: LayoutSearch): Steps<FoundLayouts> {
   let [costed, fewest] = [0, Number.POSITIVE_INFINITY];
+  const bounds = new LayoutBounds(search.top ?? mostListed);
   const untried = degreesOf(search).flatMap((degrees) =>
     frameworksOf(search, degrees).map(
       (framework): Trial => ({ degrees, framework, fitting: [], isOver: false }),
@@ -68,31 +86,39 @@ export function* searchLayouts(search: LayoutSearch): Steps<FoundLayouts> {
   );
   const tried: Trial[] = [];
   for (let next = untried.shift(); next !== undefined; next = untried.shift()) {
-    costed += yield* tryMicroBatch(search, next, 1);
+    costed += yield* tryMicroBatch(search, bounds, next, 1);
     tried.push(next);
     if (next.fitting.length === 0) continue;
     fewest = waysOf(next);
     break;
   }
   const within = untried.filter((trial) => waysOf(trial) <= mostOfFewest * fewest).sort(byWhatIsShared);
-  for (const trial of within) costed += yield* tryMicroBatch(search, trial, 1);
+  for (const trial of within) costed += yield* tryMicroBatch(search, bounds, trial, 1);
   const trials = [...tried, ...within].sort(byWhatIsShared);
   const { mostMicroBatch = Number.POSITIVE_INFINITY } = search;
   for (let microBatch = 2; trials.some(({ isOver }) => !isOver); microBatch *= 2) {
     for (const trial of trials) {
       trial.isOver ||= microBatch > mostMicroBatch;
-      if (!trial.isOver) costed += yield* tryMicroBatch(search, trial, microBatch);
+      if (!trial.isOver) costed += yield* tryMicroBatch(search, bounds, trial, microBatch);
     }
   }
-  const fitting = trials.flatMap((trial) => trial.fitting).sort((one, other) => one.step - other.step);
+  const found = trials.flatMap((trial) => trial.fitting).sort(byStep);
+  const rescheduled = yield* trySchedules(search, bounds, found);
+  costed += rescheduled.costed;
+  const fitting = [...found, ...rescheduled.fitting].sort(byStep);
   const leftOut = new Set(untried.filter((trial) => !within.includes(trial)).map(({ degrees }) => degrees));
-  return { fitting, costed, leftOut: leftOut.size };
+  return { fitting, costed, leftOut: leftOut.size, bounded: bounds.bounded };
 }
 
-const waysOf = ({ degrees }: Trial): number => degrees.tensor * degrees.pipeline;
+const byStep = (one: LayoutCandidate, other: LayoutCandidate): number => one.step - other.step;
+
+const waysOf = ({ degrees }: Trial): number => gpusPerCopy(degrees);
 
 const byWhatIsShared = (one: Trial, other: Trial): number =>
-  one.degrees.tensor - other.degrees.tensor || one.framework.name.localeCompare(other.framework.name);
+  one.degrees.tensor - other.degrees.tensor ||
+  one.degrees.context - other.degrees.context ||
+  one.degrees.expert - other.degrees.expert ||
+  one.framework.name.localeCompare(other.framework.name);
 
 /** Degrees and a framework, whose micro-batches are doubled while the step gets shorter. */
 interface Trial {
@@ -104,30 +130,38 @@ interface Trial {
 
 const mostOfFewest = 8;
 
-type Degrees = Pick<ParallelScenario, 'tensor' | 'pipeline'>;
+export type Degrees = Pick<ParallelScenario, 'tensor' | 'pipeline' | 'context' | 'expert'>;
 
 /** From few GPUs of a copy to many. Groups of tensor parallelism stay within a node. */
-function degreesOf({ gpus, gpusPerNode, blocks, globalBatch }: LayoutSearch): readonly Degrees[] {
+function degreesOf(search: LayoutSearch): readonly Degrees[] {
+  const { gpus, gpusPerNode, blocks, globalBatch, experts, contexts } = search;
   const divisors = Array.from({ length: gpus }, (_, index) => index + 1).filter((part) => gpus % part === 0);
   return divisors
     .filter((tensor) => tensor <= gpusPerNode && gpusPerNode % tensor === 0)
     .flatMap((tensor) =>
       divisors
         .filter((pipeline) => pipeline === 1 || pipeline <= blocks)
-        .filter((pipeline) => gpus % (tensor * pipeline) === 0)
+        .flatMap((pipeline) => [1, ...contexts].map((context) => ({ tensor, pipeline, context })))
+        .filter((degrees) => gpus % gpusPerCopy(degrees) === 0)
         // Copies share the samples of a step evenly.
-        .filter((pipeline) => globalBatch % (gpus / (tensor * pipeline)) === 0)
-        .map((pipeline) => ({ tensor, pipeline })),
+        .filter((degrees) => globalBatch % (gpus / gpusPerCopy(degrees)) === 0),
     )
-    .sort((one, other) => one.tensor * one.pipeline - other.tensor * other.pipeline);
+    .flatMap((degrees) =>
+      divisors
+        // Experts are shared by GPUs that add up gradients.
+        .filter((expert) => (gpus / (degrees.tensor * degrees.pipeline)) % expert === 0)
+        .filter(
+          (expert) => expert === 1 || (experts.length > 0 && experts.every((all) => all % expert === 0)),
+        )
+        .map((expert) => ({ ...degrees, expert })),
+    )
+    .sort((one, other) => gpusPerCopy(one) - gpusPerCopy(other));
 }
 
 /** Copies exchange whole gradients or shards of the update; stages of a pipeline keep their weights. */
-function frameworksOf(
-  { framework, gpus }: LayoutSearch,
-  { tensor, pipeline }: Degrees,
-): readonly FrameworkChoice[] {
+function frameworksOf({ framework, gpus }: LayoutSearch, degrees: Degrees): readonly FrameworkChoice[] {
   if (framework !== undefined) return [framework];
+  const { tensor, pipeline } = degrees;
   if (gpus === tensor * pipeline) return [copies];
   return pipeline === 1 ? [copies, shardedUpdate, shardedWeights] : [copies, shardedUpdate];
 }
@@ -137,14 +171,29 @@ const shardedUpdate: FrameworkChoice = { name: 'deepspeed-zero', options: { stag
 const shardedWeights: FrameworkChoice = { name: 'pytorch-fsdp', options: {} };
 
 /** Gives how many layouts were costed. */
-function* tryMicroBatch(search: LayoutSearch, trial: Trial, microBatch: number): Steps<number> {
+function* tryMicroBatch(
+  search: LayoutSearch,
+  bounds: LayoutBounds,
+  trial: Trial,
+  microBatch: number,
+): Steps<number> {
   const { degrees, framework, fitting } = trial;
-  const samples = search.globalBatch / (search.gpus / (degrees.tensor * degrees.pipeline));
+  const samples = search.globalBatch / (search.gpus / gpusPerCopy(degrees));
   if (microBatch > samples || samples % microBatch !== 0) {
     trial.isOver = true;
     return 0;
   }
+  if (bounds.isTooSlow(degrees, microBatch, samples / microBatch)) {
+    // Kernels of one sample may say little of larger ones.
+    trial.isOver = microBatch > 1;
+    return 0;
+  }
   const before = fitting.at(-1);
+  if (before !== undefined && bounds.leastStep(trial, microBatch, samples / microBatch) > before.step) {
+    bounds.bounded += 1;
+    trial.isOver = true;
+    return 0;
+  }
   let costed = 0;
   for (const checkpoint of checkpointsOf(search, before)) {
     const candidate = candidateOf(search, degrees, framework, microBatch, checkpoint);
@@ -152,12 +201,17 @@ function* tryMicroBatch(search: LayoutSearch, trial: Trial, microBatch: number):
     yield;
     // A model that fixes its batch has one micro-batch, and another request is none.
     if (candidate === undefined) continue;
+    bounds.learn(candidate);
     if (candidate.cost.fits !== 'no') {
+      bounds.list(candidate);
       fitting.push(candidate);
       trial.isOver = before !== undefined && candidate.step > before.step;
       return costed;
     }
     if (isFullOfState(candidate.cost)) break;
+    // What keeps less computes more.
+    const isSlower = before !== undefined && candidate.step > before.step;
+    if (isSlower || bounds.isOverLimit(candidate.step)) break;
   }
   trial.isOver = true;
   return costed;
@@ -175,26 +229,90 @@ function checkpointsOf(
 
 function candidateOf(
   { gpus, globalBatch, cost: costOf }: LayoutSearch,
-  { tensor, pipeline }: Degrees,
+  degrees: Degrees,
   framework: FrameworkChoice,
   microBatch: number,
   checkpoint: Checkpointing,
+  { chunks, schedule }: Pick<ParallelScenario, 'chunks' | 'schedule'> = oneForOne,
 ): LayoutCandidate | undefined {
-  const replicas = gpus / (tensor * pipeline);
+  const { tensor, pipeline, context, expert } = degrees;
+  const replicas = gpus / gpusPerCopy(degrees);
   const request: ScenarioRequest = {
     gpus,
     globalBatch,
     checkpoint,
     framework,
-    parallel: { tensor, pipeline, sequence: tensor > 1, microBatch },
+    parallel: {
+      tensor,
+      pipeline,
+      sequence: tensor > 1,
+      microBatch,
+      ...(context === 1 ? {} : { context }),
+      ...(expert === 1 ? {} : { expert }),
+      ...(schedule === '1f1b' ? {} : { chunks, schedule }),
+    },
   };
   const cost = costOf(request);
   const step = cost?.totals.time.step;
   if (cost === undefined || step === undefined || step === null) return undefined;
   if (cost.scenario.batchPerGpu !== microBatch) return undefined;
   const passes = globalBatch / (replicas * microBatch);
-  return { tensor, pipeline, replicas, microBatch, passes, checkpoint, framework, request, cost, step };
+  return {
+    ...degrees,
+    chunks,
+    schedule,
+    replicas,
+    microBatch,
+    passes,
+    checkpoint,
+    framework,
+    request,
+    cost,
+    step,
+  };
 }
+
+const oneForOne = { chunks: 1, schedule: '1f1b' } as const;
+
+/** The fastest pipelines with schedules that wait less, where a step could still be listed without its bubble. */
+function* trySchedules(
+  search: LayoutSearch,
+  bounds: LayoutBounds,
+  found: readonly LayoutCandidate[],
+): Steps<{ readonly fitting: readonly LayoutCandidate[]; readonly costed: number }> {
+  const fitting: LayoutCandidate[] = [];
+  let costed = 0;
+  const pipelined = found.filter(
+    ({ pipeline, step, cost }) => pipeline > 1 && !bounds.isOverLimit(step - (cost.parallel?.bubble ?? step)),
+  );
+  for (const { framework, microBatch, checkpoint, passes, ...degrees } of pipelined.slice(0, rescheduled)) {
+    const { tensor, pipeline, context, expert } = degrees;
+    for (const { chunks, schedule } of schedulesTried) {
+      if (pipeline * chunks > search.blocks || (chunks > 1 && passes % pipeline !== 0)) continue;
+      const own = { tensor, pipeline, context, expert };
+      const candidate = candidateOf(search, own, framework, microBatch, checkpoint, { chunks, schedule });
+      costed += 1;
+      yield;
+      if (candidate === undefined || candidate.cost.fits === 'no') continue;
+      fitting.push(candidate);
+      bounds.list(candidate);
+    }
+  }
+  return { fitting, costed };
+}
+
+/** How many pipelines are tried with other schedules. */
+const rescheduled = 2;
+
+const schedulesTried: readonly Pick<ParallelScenario, 'chunks' | 'schedule'>[] = [
+  { chunks: 2, schedule: 'interleaved-1f1b' },
+  { chunks: 4, schedule: 'interleaved-1f1b' },
+  { chunks: 1, schedule: 'zb-h1' },
+  { chunks: 2, schedule: 'zb-v' },
+];
+
+/** As many as a table has lines. */
+const mostListed = 8;
 
 /** Neither fewer samples nor fewer activations help where weights, gradients and optimizer state alone are too much. */
 function isFullOfState({ totals: { memory } }: StepCost): boolean {

@@ -1,0 +1,103 @@
+/**
+ * What a layout takes at least, from others that were costed: stages of equal time without a wait for what copies exchange.
+ *
+ * A pipeline of p ranks with m micro-batches takes (m + p − 1) times a p-th of what one pass takes (1F1B: Narayanan et al.,
+ * arXiv:2104.04473, section 2.2; other schedules take m at least). Passes of as many samples with the same shares of layers,
+ * sequences and experts take as long in another number of stages. Frameworks differ in their kernels by little.
+ */
+
+import type { ParallelScenario } from '../../model/scenario.ts';
+import type { StepCost } from '../../model/stepCost.ts';
+
+export interface CostedLayout extends SharedDegrees {
+  readonly pipeline: number;
+  readonly microBatch: number;
+  readonly framework: { readonly name: string };
+  readonly cost: StepCost;
+  /** Seconds. */
+  readonly step: number;
+}
+
+type Layout = SharedDegrees & Pick<ParallelScenario, 'pipeline'>;
+type SharedDegrees = Pick<ParallelScenario, 'tensor' | 'context' | 'expert'>;
+
+export class LayoutBounds {
+  /** Layouts that were found too slow before they were costed. */
+  bounded = 0;
+  /** Seconds of a pass forward and backward of a whole copy, by what decides them: the shortest that was found. */
+  private readonly passes = new Map<string, number>();
+  /** Seconds of the fastest step of each layout that would have a line of its own. */
+  private readonly lines = new Map<string, number>();
+
+  /** `top`: how many layouts are listed. */
+  constructor(private readonly top: number) {}
+
+  /** Takes the pass of a layout that was costed, whether it fits or not. */
+  learn(layout: CostedLayout): void {
+    const pass = passTime(layout.cost);
+    if (pass === undefined) return;
+    const key = keyOf(layout, layout.microBatch);
+    for (const each of [key, `${key} ${layout.framework.name}`])
+      this.passes.set(each, Math.min(pass, this.passes.get(each) ?? pass));
+  }
+
+  /** Seconds that 1F1B takes at least, by passes that were costed with the same framework; 0 where none was. */
+  leastStep(
+    { degrees, framework }: { readonly degrees: Layout; readonly framework: { readonly name: string } },
+    microBatch: number,
+    passes: number,
+  ): number {
+    const pass = this.passes.get(`${keyOf(degrees, microBatch)} ${framework.name}`);
+    if (pass === undefined) return 0;
+    return (pass * (passes + degrees.pipeline - 1)) / degrees.pipeline;
+  }
+
+  /** Takes a layout that fits. */
+  list(layout: CostedLayout): void {
+    const { pipeline, framework, step } = layout;
+    const key = `${keyOf(layout, pipeline)} ${framework.name}`;
+    this.lines.set(key, Math.min(step, this.lines.get(key) ?? step));
+  }
+
+  /** Whether no layout of these degrees can be listed; counted where it is so. `passes`: micro-batches of a step. */
+  isTooSlow(degrees: Layout, microBatch: number, passes: number): boolean {
+    const pass = this.passes.get(keyOf(degrees, microBatch));
+    if (pass === undefined) return false;
+    // Other schedules have shorter bubbles.
+    const least = degrees.pipeline === 1 ? passes : passes + (degrees.pipeline - 1) / shortestBubble;
+    const isTooSlow = this.isOverLimit((likeKernels * pass * least) / degrees.pipeline);
+    if (isTooSlow) this.bounded += 1;
+    return isTooSlow;
+  }
+
+  /** Whether a step of so many seconds is slower than all that are listed, or much slower than the fastest. */
+  isOverLimit(step: number): boolean {
+    const steps = [...this.lines.values()].sort((one, other) => one - other);
+    const [fastest = Number.POSITIVE_INFINITY] = steps;
+    const last = steps[this.top - 1] ?? Number.POSITIVE_INFINITY;
+    return step > Math.min(last, fastest * mostOfFastest);
+  }
+}
+
+/** Beyond this a runner-up tells little. */
+const mostOfFastest = 1.3;
+/** Of the time of another framework: casts of weights and copies of gradients differ. */
+const likeKernels = 0.95;
+/** Chunks of a rank that are tried at most. */
+const shortestBubble = 4;
+
+const keyOf = ({ tensor, context, expert }: SharedDegrees, number: number): string =>
+  `${tensor} ${context} ${expert} ${number}`;
+
+/** Of all stages; `undefined` where a part is not known. */
+function passTime({
+  totals: { time },
+  parallel,
+  scenario: { accumulate = 1 },
+}: StepCost): number | undefined {
+  if (parallel !== undefined)
+    return parallel.stages.reduce((total, { forward, backward }) => total + forward + backward, 0);
+  return time.forward === null || time.backward === null
+    ? undefined
+    : (time.forward + time.backward) / accumulate;
+}
