@@ -52,6 +52,10 @@ def known(model_type, named):
             value = list(value)
         if isinstance(value, (bool, int, float, str, list)):
             defaults[field.name] = value
+    # Set in code, not as the default of a field.
+    share = (getattr(config(), 'rope_parameters', None) or {}).get('partial_rotary_factor', 1)
+    if share != 1:
+        defaults['partial_rotary_factor'] = share
     return {'names': names, 'defaults': defaults}
 
 

@@ -9,6 +9,7 @@ import type { AttentionKernel, KernelEnvironment, Layout } from '../../hardware/
 import type { Mode, Precision } from '../../model/scenario.ts';
 import { hasTrait } from '../../operators/operatorFacts.ts';
 import type { AssumedKernel, KeptTensor, LoweredGraph, LoweredOperator } from '../behaviour.ts';
+import { writesHeadsFirst } from './attentionLayout.ts';
 import { assignTypes, type OperatorType, type TypeOptions } from './autocast.ts';
 import type { EagerStep, TypedOperator } from './eagerStep.ts';
 import { type FusedGroup, fusedGroups } from './fusedGroups.ts';
@@ -63,7 +64,15 @@ export function eagerOperators(
         (types.elementBytes.get(source) ?? 4) !== (types.elementBytes.get(result) ?? 4)
       );
     },
-    liesInOrder: ({ index, type }) => groups.get(index)?.kind !== 'attention' && type !== 'Attention',
+    liesInOrder: ({ index, type, inputs }) => {
+      const { graph } = training.analysis;
+      const group = groups.get(index);
+      if (group?.kind === 'attention') {
+        const { query = '', mask } = group.composite?.roles ?? {};
+        return writesHeadsFirst(graph, query, mask);
+      }
+      return type !== 'Attention' || writesHeadsFirst(graph, inputs[0] ?? '', inputs[3]);
+    },
   });
   const step: EagerStep = { training, types, mode, inPlace: options.inPlace === true, ...views };
   const environmentOf = environments(

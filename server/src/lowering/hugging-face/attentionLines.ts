@@ -21,15 +21,23 @@ export interface Attention {
   };
   /** Elements of a head that are rotated by position; 0 for none. */
   readonly rotated: number;
+  /** Whether rotated elements are joined with the others even where there are none. */
+  readonly rejoined?: boolean;
+  /** Whether queries, keys and values are copied behind their transposition (`contiguous()`). */
+  readonly contiguous?: boolean;
   readonly causal: boolean;
-  /** Scores are bounded by tanh, which no fused kernel of PyTorch does (Gemma 2). */
-  readonly softcap?: boolean;
   /** Every head has a trained score that takes weight from the others (gpt-oss). */
   readonly sinks?: boolean;
   /** Share of weights that are zeroed in training. */
   readonly dropout?: number;
+  /** Tokens that one token sees, itself included; all before it where it is left out. */
+  readonly window?: number;
+  /** The name of a tensor that hides tokens, where the kernel is not told to do so itself. */
+  readonly mask?: string;
   /** Whether scores and weights are tensors of their own whatever the kernels of the machine. */
   readonly written?: boolean;
+  /** How a mask comes to written scores: its numbers are added, or they take their place. */
+  readonly masking?: 'add' | 'fill';
   /** Factor of scores; 1/√head where it is left out. */
   readonly scale?: number;
   /** A tensor added to scores: relative positions (T5). */
@@ -99,11 +107,10 @@ export function attentionLines(of: Attention, place: AttentionPlace): readonly s
         `${prefix}${part}_scaled: mul(${prefix}${part}_norm, ${prefix}${part}_scale)`,
       );
     }
-    if (part !== 'v' && of.rotated > 0) lines.push(...rotationLines(of, prefix, part));
-    lines.push(`${prefix}${part}_heads: transpose(1, 2)`);
+    lines.push(...headLines(of, prefix, part));
   }
-  const written = of.written === true || of.softcap === true || of.sinks === true;
-  const kernel = written ? writtenKernel(of, prefix, place) : fusedKernel(of, prefix);
+  const written = of.written === true || of.sinks === true;
+  const kernel = written ? writtenKernel(of, prefix, place) : fusedKernel(of, prefix, place);
   return [
     ...lines,
     ...kernel,
@@ -113,57 +120,89 @@ export function attentionLines(of: Attention, place: AttentionPlace): readonly s
   ];
 }
 
-/** Rotates [batch, sequence, heads, head], or its first elements where the type rotates a part. */
-function rotationLines(of: Attention, prefix: string, part: 'q' | 'k'): readonly string[] {
-  if (of.rotated >= of.headSize) return [`${prefix}${part}_rotary: RotaryPositionalEmbeddings()`];
+/**
+ * From [batch, sequence, heads, head] to [batch, heads, sequence, head], behind the rotation. Where a type rotates a part of each
+ * head, both parts are joined behind the transposition, so that they lie as their axes say (`apply_rotary_pos_emb`).
+ */
+function headLines(of: Attention, prefix: string, part: 'q' | 'k' | 'v'): readonly string[] {
+  const heads = `${prefix}${part}_heads`;
+  if (of.contiguous === true) {
+    const turned = `${prefix}${part}_turned_heads`;
+    return [`${turned}: transpose(1, 2)`, `${heads}: cat((${turned}), dim=-1)`];
+  }
+  if (part === 'v' || of.rotated === 0) return [`${heads}: transpose(1, 2)`];
+  if (of.rotated >= of.headSize) {
+    const rotary = `${prefix}${part}_rotary: RotaryPositionalEmbeddings()`;
+    if (of.rejoined !== true) return [rotary, `${heads}: transpose(1, 2)`];
+    const turned = `${prefix}${part}_rotary_heads`;
+    return [rotary, `${turned}: transpose(1, 2)`, `${heads}: cat((${turned}), dim=-1)`];
+  }
   const kept = of.headSize - of.rotated;
   return [
     `${prefix}${part}_turning, ${prefix}${part}_kept: split([${of.rotated}, ${kept}], dim=-1)`,
     `${prefix}${part}_rotary: RotaryPositionalEmbeddings() from ${prefix}${part}_turning`,
-    `${prefix}${part}_both: cat((${prefix}${part}_rotary, ${prefix}${part}_kept), dim=-1)`,
+    `${prefix}${part}_rotary_heads: transpose(1, 2)`,
+    `${prefix}${part}_kept_heads: transpose(${prefix}${part}_kept, 1, 2)`,
+    `${heads}: cat((${prefix}${part}_rotary_heads, ${prefix}${part}_kept_heads), dim=-1)`,
   ];
 }
 
-function fusedKernel(of: Attention, prefix: string): readonly string[] {
+/**
+ * `scaled_dot_product_attention`. Beside a mask it is given keys and values repeated for every head
+ * (transformers 5.18, integrations/sdpa_attention.py, `use_gqa_in_sdpa`).
+ */
+function fusedKernel(of: Attention, prefix: string, place: AttentionPlace): readonly string[] {
+  const mask = of.mask ?? of.scoreBias;
+  const isRepeated = mask !== undefined && of.groups !== of.heads;
   const options = [
-    ...(of.causal ? ['is_causal=True'] : []),
-    ...(of.groups === of.heads ? [] : ['enable_gqa=True']),
+    ...(mask === undefined ? [] : [mask]),
+    ...(of.causal && mask === undefined ? ['is_causal=True'] : []),
+    ...(of.window === undefined || mask !== undefined ? [] : [`window=${of.window}`]),
+    ...(of.scale === undefined ? [] : [`scale=${of.scale}`]),
+    ...(of.groups === of.heads || isRepeated ? [] : ['enable_gqa=True']),
     ...(of.dropout === undefined || of.dropout === 0 ? [] : [`dropout_p=${of.dropout}`]),
   ];
-  const operands = [`${prefix}q_heads`, `${prefix}k_heads`, `${prefix}v_heads`, ...options];
-  return [`${prefix}attention: scaled_dot_product_attention(${operands.join(', ')})`];
+  const [k, v] = isRepeated ? ['k_repeated', 'v_repeated'] : ['k_heads', 'v_heads'];
+  const operands = [`${prefix}q_heads`, `${prefix}${k}`, `${prefix}${v}`, ...options];
+  return [
+    ...(isRepeated ? repeatedLines(of, prefix, place) : []),
+    `${prefix}attention: scaled_dot_product_attention(${operands.join(', ')})`,
+  ];
+}
+
+/** Keys and values repeated for every head of queries that shares them (`repeat_kv`). */
+function repeatedLines(of: Attention, prefix: string, place: AttentionPlace): readonly string[] {
+  const keys = place.memoryLength ?? place.length;
+  return ['k', 'v'].flatMap((part) => [
+    `${prefix}${part}_apart: unsqueeze(${prefix}${part}_heads, 2)`,
+    `${prefix}${part}_groups: expand(batch, ${of.groups}, ${of.heads / of.groups}, ${keys}, ${of.headSize})`,
+    `${prefix}${part}_repeated: reshape(batch, ${of.heads}, ${keys}, ${of.headSize})`,
+  ]);
 }
 
 /** Scores and weights as tensors of their own, as `eager_attention_forward` of transformers has them. */
 function writtenKernel(of: Attention, prefix: string, place: AttentionPlace): readonly string[] {
   const keys = place.memoryLength ?? place.length;
-  const repeated = (part: 'k' | 'v'): readonly string[] =>
-    of.groups === of.heads
-      ? []
-      : [
-          `${prefix}${part}_apart: unsqueeze(${prefix}${part}_heads, 2)`,
-          `${prefix}${part}_groups: expand(batch, ${of.groups}, ${of.heads / of.groups}, ${keys}, ${of.headSize})`,
-          `${prefix}${part}_repeated: reshape(batch, ${of.heads}, ${keys}, ${of.headSize})`,
-        ];
   const dropped = of.dropout !== undefined && of.dropout > 0;
   const [k, v] = of.groups === of.heads ? ['k_heads', 'v_heads'] : ['k_repeated', 'v_repeated'];
+  const scores = `${prefix}${of.scale === 1 ? 'products' : 'scores'}`;
   return [
-    ...repeated('k'),
-    ...repeated('v'),
+    ...(of.groups === of.heads ? [] : repeatedLines(of, prefix, place)),
     `${prefix}k_turned: transpose(${prefix}${k}, 2, 3)`,
     `${prefix}products: matmul(${prefix}q_heads, ${prefix}k_turned)`,
     ...(of.scale === 1 ? [] : [`${prefix}scores: mul(${of.scale ?? 1 / Math.sqrt(of.headSize)})`]),
-    ...(of.scoreBias === undefined
+    ...(of.mask === undefined
       ? []
-      : [`${prefix}placed: add(${prefix}${of.scale === 1 ? 'products' : 'scores'}, ${of.scoreBias})`]),
-    ...(of.softcap === true
-      ? [`${prefix}small: div(50)`, `${prefix}bounded: tanh()`, `${prefix}capped: mul(50)`]
-      : []),
+      : [
+          of.masking === 'fill'
+            ? `${prefix}masked: masked_fill(${scores}, ${of.mask}, -1e30)`
+            : `${prefix}masked: add(${scores}, ${of.mask})`,
+        ]),
     ...(of.sinks === true
       ? [
           `${prefix}sinks: Parameter(1, ${of.heads}, 1, 1)`,
           `${prefix}sink_columns: expand(${prefix}sinks, batch, ${of.heads}, ${place.length}, 1)`,
-          `${prefix}with_sinks: cat((${prefix}scores, ${prefix}sink_columns), dim=-1)`,
+          `${prefix}with_sinks: cat((${of.mask === undefined ? scores : `${prefix}masked`}, ${prefix}sink_columns), dim=-1)`,
           `${prefix}weights_with_sinks: softmax(dim=-1)`,
           `${prefix}weights, ${prefix}sunk: split([${keys}, 1], dim=-1)`,
         ]

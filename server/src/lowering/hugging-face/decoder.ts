@@ -28,7 +28,9 @@ export interface Decoder {
   readonly head: 'tied' | 'own' | 'none' | { readonly classes: number };
   readonly headBias?: boolean;
   /** Logits are bounded by tanh (Gemma 2). */
-  readonly softcap?: boolean;
+  readonly softcap?: number;
+  /** Logits are multiplied (Cohere, Granite). */
+  readonly logitScale?: number;
   /** Shares that are zeroed in training: of what both parts of a block add, and of embeddings. */
   readonly dropout?: number;
   readonly embeddingDropout?: number;
@@ -46,19 +48,33 @@ export interface Run {
  */
 export type BlockOrder = 'pre' | 'post' | 'sandwich' | 'parallel' | 'parallel-two-norms';
 
-export function decoderParts(of: Decoder, name: string): SpecParts {
+/** `length`: tokens of a sequence, where somebody says so. */
+export function decoderParts(of: Decoder, name: string, length?: number): SpecParts {
   const norm = of.norm('hidden_size');
+  const seq = length ?? Math.min(of.longest, 2048);
   const blocks: Record<string, readonly string[]> = {};
   const stack: string[] = [];
+  const masks = new Map<string, readonly string[]>();
+  const width = of.embedding ?? of.hidden;
   const names = runNames(of.runs);
   for (const [index, { count, attention, feedForward }] of of.runs.entries()) {
     const runName = names[index] ?? 'decoder';
-    blocks[runName] ??= blockLines(of, attention, feedForward);
-    stack.push(`${of.runs.length === 1 ? 'layers' : `layers_${index + 1}`}: ${runName}() * ${count}`);
+    const mask = 'latent' in attention ? undefined : maskOf(attention, seq);
+    if (mask !== undefined) masks.set(mask.name, mask.lines);
+    const masked = mask === undefined ? attention : { ...attention, mask: mask.name };
+    blocks[mask === undefined ? runName : `${runName} from input, ${mask.name}`] ??= blockLines(
+      of,
+      masked,
+      feedForward,
+    );
+    const previous = index === 0 ? embeddedName(of, width) : `layers_${index}`;
+    stack.push(
+      `${of.runs.length === 1 ? 'layers' : `layers_${index + 1}`}: ${runName}() * ${count}${mask === undefined ? '' : ` from ${previous}, ${mask.name}`}`,
+    );
   }
-  const width = of.embedding ?? of.hidden;
   const layers = [
-    `embed_tokens: Embedding(vocab_size, ${width === of.hidden ? 'hidden_size' : width})`,
+    ...[...masks.values()].flat(),
+    `embed_tokens: Embedding(vocab_size, ${width === of.hidden ? 'hidden_size' : width})${masks.size > 0 ? ' from tokens' : ''}`,
     ...(width === of.hidden ? [] : ['project_in: Linear(hidden_size, bias=False)']),
     ...(of.embeddingScale === true ? [`scaled: mul(${Math.sqrt(of.hidden)})`] : []),
     ...(of.positions === undefined
@@ -73,7 +89,10 @@ export function decoderParts(of: Decoder, name: string): SpecParts {
     ...(of.finalNorm ? [`norm: ${norm}`] : []),
     ...(width === of.hidden ? [] : [`project_out: Linear(${width}, bias=False)`]),
     ...headLines(of),
-    ...(of.softcap === true ? ['small: div(30)', 'bounded: tanh()', 'logits: mul(30)'] : []),
+    ...(of.softcap === undefined
+      ? []
+      : [`small: div(${of.softcap})`, 'bounded: tanh()', `logits: mul(${of.softcap})`]),
+    ...(of.logitScale === undefined ? [] : [`logits: mul(${of.logitScale})`]),
   ];
   const lines = [...Object.values(blocks).flat(), ...layers];
   return {
@@ -81,7 +100,7 @@ export function decoderParts(of: Decoder, name: string): SpecParts {
     comments: [],
     dims: {
       batch: 8,
-      seq: Math.min(of.longest, 2048),
+      seq,
       hidden_size: of.hidden,
       vocab_size: of.vocabulary,
     },
@@ -94,6 +113,41 @@ export function decoderParts(of: Decoder, name: string): SpecParts {
   };
 }
 
+/**
+ * The mask that an attention is given: written scores always have one, the kernel of `scaled_dot_product_attention` where a window
+ * is shorter than the sequence. Else that kernel hides later tokens by itself (transformers 5.18, masking_utils.py,
+ * `allow_is_causal_skip`).
+ */
+function maskOf(
+  { window, written, sinks, masking = 'add' }: Attention,
+  seq: number,
+): { readonly name: string; readonly lines: readonly string[] } | undefined {
+  const isWritten = written === true || sinks === true;
+  const near = window !== undefined && (isWritten || window < seq) ? window : undefined;
+  if (!isWritten && near === undefined) return undefined;
+  const options = [
+    'seq',
+    ...(near === undefined ? [] : [`window=${near}`]),
+    ...(isWritten && masking === 'add' ? [] : ["dtype='bool'"]),
+  ];
+  const name = near === undefined ? 'causal_mask' : 'window_mask';
+  return {
+    name,
+    lines: [
+      `${name}_tokens: AttentionMask(${options.join(', ')})`,
+      // transformers makes a mask for each sequence.
+      `${name}: expand(${name}_tokens, batch, 1, seq, seq)`,
+    ],
+  };
+}
+
+/** What the first block reads. */
+function embeddedName(of: Decoder, width: number): string {
+  if (of.embeddingDropout !== undefined && of.embeddingDropout > 0) return 'embedding_dropout';
+  if (of.embeddingNorm === true) return 'embedding_norm';
+  return of.positions === undefined ? scaledName(of, width) : 'embedded';
+}
+
 function headLines({ head, headBias }: Decoder): readonly string[] {
   if (head === 'none') return [];
   if (typeof head === 'object') return [`score: Linear(${head.classes}, bias=False)`];
@@ -104,23 +158,22 @@ function headLines({ head, headBias }: Decoder): readonly string[] {
 const scaledName = (of: Decoder, width: number): string =>
   of.embeddingScale === true ? 'scaled' : width === of.hidden ? 'embed_tokens' : 'project_in';
 
-/** A name for every run; runs of equal blocks share one. */
+/** A name for every run; runs of equal blocks share one. What they differ in is in the name. */
 function runNames(runs: readonly Run[]): readonly string[] {
-  const kinds: string[] = [];
-  const numbers = runs.map(({ attention, feedForward }) => {
-    const kind = JSON.stringify([attention, feedForward]);
-    if (!kinds.includes(kind)) kinds.push(kind);
-    return kinds.indexOf(kind);
-  });
-  if (kinds.length === 1) return runs.map(() => 'decoder');
-  return numbers.map((number, index) => {
-    const { kind } = runs[index]?.feedForward ?? { kind: 'plain' };
-    const plain = kind === 'mixture' ? 'sparse_decoder' : 'dense_decoder';
-    const alike = runs.some(
-      (run, other) =>
-        numbers[other] !== number && (run.feedForward.kind === 'mixture') === (kind === 'mixture'),
-    );
-    return alike ? `${plain}_${number + 1}` : plain;
+  const keys = runs.map(({ attention, feedForward }) => JSON.stringify([attention, feedForward]));
+  const kinds = [...new Set(keys)];
+  const windows = new Set(runs.map(({ attention }) => 'window' in attention));
+  const mixtures = new Set(runs.map(({ feedForward }) => feedForward.kind === 'mixture'));
+  const described = runs.map(({ attention, feedForward }) =>
+    [
+      ...(windows.size > 1 ? ['window' in attention ? 'sliding' : 'full'] : []),
+      ...(mixtures.size > 1 ? [feedForward.kind === 'mixture' ? 'sparse' : 'dense'] : []),
+      'decoder',
+    ].join('_'),
+  );
+  return described.map((name, index) => {
+    const isShared = described.some((other, at) => other === name && keys[at] !== keys[index]);
+    return isShared ? `${name}_${kinds.indexOf(keys[index] ?? '') + 1}` : name;
   });
 }
 

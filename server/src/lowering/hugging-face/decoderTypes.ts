@@ -11,6 +11,7 @@ import type { ConfigFields } from './configFields.ts';
 import type { Decoder, Run } from './decoder.ts';
 import type { FeedForward, Mixture } from './feedForwardLines.ts';
 import type { LatentAttention } from './latentAttentionLines.ts';
+import { windowsOf } from './windows.ts';
 
 export type DecoderType = (fields: ConfigFields) => Decoder;
 
@@ -35,15 +36,20 @@ function llamaLike(
   const { attention: attentionChanges, feedForward, ...rest } = changes;
   const attention = groupedAttention(fields, attentionChanges);
   const layers = fields.size('num_hidden_layers');
+  const windowOf = windowsOf(fields);
+  const plainLayer = feedForward === undefined ? gated(fields) : undefined;
   return {
     hidden: fields.size('hidden_size'),
     vocabulary: fields.size('vocab_size'),
     longest: longestOf(fields),
     norm: rmsNorm(fields.number('rms_norm_eps', 1e-6)),
-    runs:
-      feedForward === undefined
-        ? [{ count: layers, attention, feedForward: gated(fields) }]
-        : runsOf(layers, (layer) => ({ attention, feedForward: feedForward(layer) })),
+    runs: runsOf(layers, (layer) => {
+      const window = windowOf(layer);
+      return {
+        attention: window === undefined ? attention : { ...attention, window },
+        feedForward: plainLayer ?? feedForward?.(layer) ?? gated(fields),
+      };
+    }),
     order: 'pre',
     finalNorm: true,
     head: headOf(fields),
@@ -241,6 +247,12 @@ const latentByTypes: DecoderType = (fields) => {
   };
 };
 
+/** A bound of logits. That of scores is not applied by `scaled_dot_product_attention`, which transformers 5.18 calls. */
+function softcapOf(fields: ConfigFields): { readonly softcap?: number } {
+  const bound = fields.number('final_logit_softcapping', 0);
+  return bound > 0 ? { softcap: bound } : {};
+}
+
 const headNorm = (fields: ConfigFields): NonNullable<Attention['queryNorm']> => ({
   over: 'head',
   call: rmsNorm(fields.number('rms_norm_eps', 1e-6)),
@@ -268,6 +280,7 @@ const gptj: DecoderType = (fields) => {
       outputBias: false,
       rotated: fields.optionalSize('rotary_dim') ?? headSize,
       packed: fields.type === 'codegen',
+      written: true,
     },
     feedForward: () => plainOf(fields, 'n_inner'),
     headBias: true,
@@ -339,7 +352,7 @@ export const decoderTypes: Readonly<Record<string, DecoderType>> = {
   },
   helium: (fields) => llamaLike(fields, { attention: { outputBias: false } }),
   cwm: llama,
-  vaultgemma: (fields) => llamaLike(fields, { embeddingScale: true }),
+  vaultgemma: (fields) => llamaLike(fields, { embeddingScale: true, ...softcapOf(fields) }),
   granite: (fields) => llamaLike(fields, { embeddingScale: true }),
   arcee: (fields) => llamaLike(fields, { feedForward: () => plain(fields, fields.flag('mlp_bias')) }),
   seed_oss: (fields) => llamaLike(fields, { attention: { outputBias: fields.flag('attention_out_bias') } }),
@@ -352,7 +365,7 @@ export const decoderTypes: Readonly<Record<string, DecoderType>> = {
   qwen3_vl_text: qwen3,
   phi3: (fields) =>
     llamaLike(fields, {
-      attention: { packed: true, bias: false, outputBias: false },
+      attention: { packed: true, bias: false, outputBias: false, rejoined: true },
       feedForward: () => ({ ...gated(fields, undefined, false), packed: true }) as FeedForward,
     }),
   mixtral: (fields) => llamaLike(fields, { feedForward: () => mixture(fields) }),
@@ -451,20 +464,19 @@ export const decoderTypes: Readonly<Record<string, DecoderType>> = {
     llamaLike(fields, {
       embeddingScale: true,
       order: 'sandwich',
-      softcap: fields.has('final_logit_softcapping'),
-      attention: { softcap: fields.has('attn_logit_softcapping') },
+      ...softcapOf(fields),
     }),
   gemma3_text: (fields) =>
     llamaLike(fields, {
       embeddingScale: true,
       order: 'sandwich',
-      softcap: fields.has('final_logit_softcapping'),
-      attention: { queryNorm: headNorm(fields), softcap: fields.has('attn_logit_softcapping') },
+      ...softcapOf(fields),
+      attention: { queryNorm: headNorm(fields) },
     }),
   gpt_oss: (fields) =>
     llamaLike(fields, {
       attention: { sinks: true },
-      feedForward: () => mixture(fields, { bias: true, routerBias: true }),
+      feedForward: () => mixture(fields, { bias: true, routerBias: true, activation: 'swiglu' }),
     }),
   olmo: (fields) => llamaLike(fields, { norm: layerNorm(1e-5, ', elementwise_affine=False') }),
   olmo2: (fields) =>
@@ -513,13 +525,13 @@ export const decoderTypes: Readonly<Record<string, DecoderType>> = {
     }),
   glm: (fields) =>
     llamaLike(fields, {
-      attention: { outputBias: false },
+      attention: { outputBias: false, rejoined: true },
       feedForward: () => ({ ...gated(fields, undefined, false), packed: true }) as FeedForward,
     }),
   glm4: (fields) =>
     llamaLike(fields, {
       order: 'sandwich',
-      attention: { outputBias: false },
+      attention: { outputBias: false, rejoined: true },
       feedForward: () => ({ ...gated(fields, undefined, false), packed: true }) as FeedForward,
     }),
   phi: (fields) =>
@@ -541,7 +553,7 @@ export const decoderTypes: Readonly<Record<string, DecoderType>> = {
     return llamaLike(fields, {
       norm: layerNorm(fields.number('layer_norm_eps', 1e-5)),
       order: fields.flag('use_parallel_residual', true) ? 'parallel-two-norms' : 'pre',
-      attention: { packed: true, bias, outputBias: bias, names: neoxNames },
+      attention: { packed: true, bias, outputBias: bias, rejoined: true, names: neoxNames },
       feedForward: () => plain(fields, true, ['dense_h_to_4h', 'dense_4h_to_h']),
     });
   },
@@ -595,7 +607,15 @@ export const decoderTypes: Readonly<Record<string, DecoderType>> = {
       positions: longestOf(fields),
       embeddingDropout: fields.number('embed_dropout', 0),
       // Its scores are not scaled, and stand as tensors of their own (`GPTNeoSelfAttention._attn`).
-      attention: { bias: false, outputBias: true, rotated: 0, written: true, scale: 1, names: optNames },
+      attention: {
+        bias: false,
+        outputBias: true,
+        rotated: 0,
+        written: true,
+        masking: 'fill',
+        scale: 1,
+        names: optNames,
+      },
       feedForward: () => plain(fields, true, ['c_fc', 'c_proj']),
     }),
   jais2: (fields) =>
@@ -641,6 +661,8 @@ export const decoderTypes: Readonly<Record<string, DecoderType>> = {
             ? 1
             : heads,
         names: neoxNames,
+        // Queries that share one head of keys are more than any fused kernel takes without being told.
+        ...(!fresh && fields.flag('multi_query', true) ? { written: true } : {}),
         ...(fields.flag('alibi') ? { rotated: 0 } : {}),
       },
       feedForward: () => ({
@@ -656,7 +678,15 @@ export const decoderTypes: Readonly<Record<string, DecoderType>> = {
     llamaLike(fields, {
       norm: layerNorm(fields.number('layer_norm_epsilon', 1e-5), ', bias=False'),
       longest: fields.size('max_seq_len'),
-      attention: { packed: true, bias: false, outputBias: false, rotated: 0, written: true, names: mptNames },
+      attention: {
+        packed: true,
+        bias: false,
+        outputBias: false,
+        rotated: 0,
+        written: true,
+        masking: 'fill',
+        names: mptNames,
+      },
       feedForward: () => ({
         kind: 'plain',
         hidden: 4 * fields.size('hidden_size'),
@@ -667,6 +697,7 @@ export const decoderTypes: Readonly<Record<string, DecoderType>> = {
   nemotron: (fields) =>
     llamaLike(fields, {
       norm: layerNorm(fields.number('norm_eps', 1e-5)),
+      attention: { rejoined: true },
       feedForward: () => plain(fields, fields.flag('mlp_bias')),
     }),
   persimmon: (fields) =>
@@ -692,7 +723,8 @@ export const decoderTypes: Readonly<Record<string, DecoderType>> = {
       feedForward: () => ({
         kind: 'plain',
         hidden: 4 * fields.size('hidden_size'),
-        activation: 'gelu_new',
+        // In training one function that keeps its input (modeling_bloom.py, `GeLUFunction`).
+        activation: 'gelu_pytorch_tanh',
         bias: true,
         names: ['dense_h_to_4h', 'dense_4h_to_h'],
       }),

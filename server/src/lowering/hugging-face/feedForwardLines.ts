@@ -12,6 +12,8 @@ export type FeedForward =
       readonly packed?: boolean;
       /** Names of up and down where they are not `up_proj` and `down_proj`. */
       readonly names?: readonly [up: string, down: string];
+      /** Share of what the last product reads that is zeroed in training. */
+      readonly dropout?: number;
     }
   | Mixture;
 
@@ -44,6 +46,7 @@ export function feedForwardLines(of: FeedForward, source: string): readonly stri
       return [
         `${up}: Linear(${of.hidden}${bias}) from ${source}`,
         `act_fn: ${activationCall(of.activation)}`,
+        ...dropoutLines(of.dropout),
         `${down}: Linear(hidden_size${bias})`,
       ];
     }
@@ -52,12 +55,15 @@ export function feedForwardLines(of: FeedForward, source: string): readonly stri
   }
 }
 
+const dropoutLines = (share = 0): readonly string[] => (share > 0 ? [`kept: Dropout(${share})`] : []);
+
 function gatedLines(
   of: {
     readonly hidden: number;
     readonly activation: string;
     readonly bias: boolean;
     readonly packed?: boolean;
+    readonly dropout?: number;
   },
   source: string,
   prefix: string,
@@ -66,6 +72,7 @@ function gatedLines(
   const act = `${prefix}act_fn: ${activationCall(of.activation)}`;
   const tail = [
     `${prefix}gated: mul(${prefix}act_fn, ${prefix}up_proj)`,
+    ...dropoutLines(of.dropout),
     `${prefix}down_proj: Linear(hidden_size${bias})`,
   ];
   if (of.packed === true) {

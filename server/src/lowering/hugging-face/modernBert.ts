@@ -9,7 +9,8 @@ import type { ConfigFields } from './configFields.ts';
 import { activationOf, knownActivation, labelsOf, layerNorm } from './decoderTypes.ts';
 import type { SpecParts } from './specText.ts';
 
-export function modernBert(fields: ConfigFields, name: string): SpecParts {
+/** `length`: tokens of a sequence, where somebody says so. */
+export function modernBert(fields: ConfigFields, name: string, length?: number): SpecParts {
   const norm = layerNorm(
     fields.number('norm_eps', 1e-5),
     fields.flag('norm_bias') ? '' : ', bias=False',
@@ -19,12 +20,26 @@ export function modernBert(fields: ConfigFields, name: string): SpecParts {
   const first = blockLines(fields, norm, false);
   const block = blockLines(fields, norm, true);
   const embeddingDropout = fields.number('embedding_dropout', 0);
+  const seq = length ?? Math.min(fields.size('max_position_embeddings'), 512);
+  const runs = localRuns(fields, layers);
+  const isLocal = runs.some(({ local }) => local);
+  const localBlock = blockLines(fields, norm, true, 'window_mask');
+  let last = embeddingDropout > 0 ? 'embeddings_dropout' : 'embeddings_norm';
+  const stack: string[] = [];
+  for (const [index, { count, local, isFirst }] of runs.entries()) {
+    const line = isFirst ? 'first' : `layers_${index}`;
+    const block = isFirst ? 'first_layer' : local ? 'local_layer' : 'encoder_layer';
+    stack.push(
+      `${line}: ${block}()${count > 1 ? ` * ${count}` : ''} from ${last}${local ? ', window_mask' : ''}`,
+    );
+    last = line;
+  }
   return {
     name,
     comments: [],
     dims: {
       batch: 8,
-      seq: Math.min(fields.size('max_position_embeddings'), 512),
+      seq,
       hidden_size: fields.size('hidden_size'),
       vocab_size: fields.size('vocab_size'),
     },
@@ -32,21 +47,51 @@ export function modernBert(fields: ConfigFields, name: string): SpecParts {
     blocks: {
       ...activationBlocks(block),
       first_layer: first,
-      ...(layers > 1 ? { encoder_layer: block } : {}),
+      ...(runs.some(({ local, isFirst }) => !local && !isFirst) ? { encoder_layer: block } : {}),
+      ...(isLocal ? { 'local_layer from input, window_mask': localBlock } : {}),
     },
     layers: [
-      'tok_embeddings: Embedding(vocab_size, hidden_size)',
+      ...(isLocal
+        ? [
+            // Both sides and the token itself (`sliding_window_bidirectional_overlay`).
+            `near_tokens: AttentionMask(seq, causal=False, window=${localOf(fields) + 1}, dtype='bool')`,
+            'window_mask: expand(near_tokens, batch, 1, seq, seq)',
+          ]
+        : []),
+      'tok_embeddings: Embedding(vocab_size, hidden_size) from tokens',
       `embeddings_norm: ${norm}`,
       ...(embeddingDropout > 0 ? [`embeddings_dropout: Dropout(${embeddingDropout})`] : []),
-      'first: first_layer()',
-      ...(layers > 1 ? [`layers: encoder_layer() * ${layers - 1}`] : []),
+      ...stack,
       `final_norm: ${norm}`,
       ...headLines(fields, norm),
     ],
   };
 }
 
-function blockLines(fields: ConfigFields, norm: string, normalized: boolean): readonly string[] {
+/** Tokens that one sees to each side in a local layer (`sliding_window`). */
+const localOf = (fields: ConfigFields): number => Math.floor(fields.size('local_attention') / 2);
+
+/** Layers alike, the first by itself; every third is global where the file does not list them. */
+function localRuns(fields: ConfigFields, layers: number) {
+  const types = fields.list('layer_types');
+  const period = fields.number('global_attn_every_n_layers', 3);
+  const isLocal = (layer: number): boolean =>
+    types === undefined ? layer % period !== 0 : types[layer] === 'sliding_attention';
+  const runs = [{ count: 1, local: false, isFirst: true }];
+  for (let layer = 1; layer < Math.min(layers, 10_000); layer += 1) {
+    const before = runs.at(-1);
+    if (before !== undefined && !before.isFirst && before.local === isLocal(layer)) before.count += 1;
+    else runs.push({ count: 1, local: isLocal(layer), isFirst: false });
+  }
+  return runs;
+}
+
+function blockLines(
+  fields: ConfigFields,
+  norm: string,
+  normalized: boolean,
+  mask?: string,
+): readonly string[] {
   const heads = fields.size('num_attention_heads');
   const headSize = Math.floor(fields.size('hidden_size') / heads);
   const bias = fields.flag('attention_bias');
@@ -66,6 +111,7 @@ function blockLines(fields: ConfigFields, norm: string, normalized: boolean): re
         packed: true,
         rotated: headSize,
         causal: false,
+        ...(mask === undefined ? {} : { mask }),
         dropout: share,
         names: { q_proj: 'q', k_proj: 'k', v_proj: 'v', qkv_proj: 'Wqkv', o_proj: 'Wo' },
       },

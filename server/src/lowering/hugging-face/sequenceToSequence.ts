@@ -24,7 +24,6 @@ export function t5(fields: ConfigFields, name: string): SpecParts {
     outputBias: false,
     rotated: 0,
     causal: false,
-    written: true,
     scale: 1,
     dropout: drop,
     ...(bias === undefined ? {} : { scoreBias: bias }),
@@ -33,16 +32,25 @@ export function t5(fields: ConfigFields, name: string): SpecParts {
   const feed = (source: string): readonly string[] =>
     feedForwardLines(
       gatedBy
-        ? { kind: 'gated', hidden: fields.size('d_ff'), activation, bias: false }
-        : { kind: 'plain', hidden: fields.size('d_ff'), activation, bias: false, names: ['wi', 'wo'] },
+        ? { kind: 'gated', hidden: fields.size('d_ff'), activation, bias: false, dropout: drop }
+        : {
+            kind: 'plain',
+            hidden: fields.size('d_ff'),
+            activation,
+            bias: false,
+            names: ['wi', 'wo'],
+            dropout: drop,
+          },
       source,
     );
   const out = gatedBy ? 'down_proj' : 'wo';
   const encoder = [
+    // The bias was permuted, and every call of the kernel lays it out anew.
+    'placed: cat((bias), dim=-1)',
     `attention_norm: ${norm} from hidden`,
     ...part(
       'attention',
-      attentionLines(attention('bias'), { source: 'attention_norm', length: 'seq' }),
+      attentionLines(attention('placed'), { source: 'attention_norm', length: 'seq' }),
       'o',
       'hidden',
     ),
@@ -50,10 +58,13 @@ export function t5(fields: ConfigFields, name: string): SpecParts {
     ...part('feed_forward', feed('feed_forward_norm'), out, 'attention_residual'),
   ];
   const decoder = [
+    "causal_mask: AttentionMask(target, dtype='bool')",
+    'hidden_tokens: Buffer()',
+    'placed: where(causal_mask, bias, hidden_tokens)',
     `attention_norm: ${norm} from hidden`,
     ...part(
       'attention',
-      attentionLines(attention('bias'), { source: 'attention_norm', length: 'target' }),
+      attentionLines(attention('placed'), { source: 'attention_norm', length: 'target' }),
       'o',
       'hidden',
     ),
@@ -167,6 +178,7 @@ export function whisper(fields: ConfigFields, name: string): SpecParts {
     keyBias: false,
     outputBias: true,
     rotated: 0,
+    contiguous: true,
     causal,
     dropout: fields.number('attention_dropout', 0),
     names: { q_proj: 'q_proj', k_proj: 'k_proj', v_proj: 'v_proj', o_proj: 'out_proj', qkv_proj: 'qkv' },

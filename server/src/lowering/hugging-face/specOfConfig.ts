@@ -75,7 +75,7 @@ function specBy(
       `The head of the class ${JSON.stringify(architecture.slice(0, 80))} is not known: export the model with \`layercost export\` or \`torch.onnx.export\``,
     );
   }
-  const parts = write(fields, name);
+  const parts = write(fields, name, sizes.seq);
   const problem = fields.problems[0];
   if (problem !== undefined) {
     return failed(
@@ -97,7 +97,8 @@ function specBy(
 const knownClasses =
   /(Model|For(CausalLM|MaskedLM|PreTraining|SequenceClassification|TokenClassification|QuestionAnswering|ConditionalGeneration|ImageClassification(WithTeacher)?))$/;
 
-type WriteSpec = (fields: ConfigFields, name: string) => SpecParts;
+/** `length`: tokens of a sequence, where somebody says so. */
+type WriteSpec = (fields: ConfigFields, name: string, length?: number) => SpecParts;
 
 const writerOf = (type: string): WriteSpec | undefined =>
   Object.hasOwn(types, type) ? types[type] : undefined;
@@ -107,7 +108,7 @@ const types: Readonly<Record<string, WriteSpec>> = {
   ...Object.fromEntries(
     Object.entries(decoderTypes).map(([name, type]) => [
       name,
-      (fields: ConfigFields, title: string) => decoderParts(type(fields), title),
+      (fields: ConfigFields, title: string, length?: number) => decoderParts(type(fields), title, length),
     ]),
   ),
   ...encoderTypes,

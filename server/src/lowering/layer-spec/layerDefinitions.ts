@@ -3,6 +3,7 @@
 import type { LayerDefinition } from './layerDefinition.ts';
 import { activationLayers } from './layers/activation.ts';
 import { attentionLayers } from './layers/attention.ts';
+import { maskLayers } from './layers/attentionMask.ts';
 import { convolutionLayers } from './layers/convolution.ts';
 import { dropoutLayers } from './layers/dropout.ts';
 import { elementwiseLayers } from './layers/elementwise.ts';
@@ -42,7 +43,7 @@ function chapters(): readonly LayerChapter[] {
     ['Dropout', dropoutLayers],
     ['Activations', activationLayers],
     ['Recurrent layers', recurrentLayers],
-    ['Attention', attentionLayers],
+    ['Attention', [...attentionLayers, ...maskLayers]],
     ['Transformers', transformerLayers],
     ['Mixture of experts', [mixtureOfExperts]],
     ['Images', visionLayers],

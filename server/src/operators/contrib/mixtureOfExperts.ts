@@ -113,7 +113,11 @@ function expertCost(context: CostContext, layers: readonly number[]): OperatorCo
   const flopsOf = (tensor: (typeof weights)[number]['tensor']): number =>
     (2 * chosen * tensor.elements * perByte(tensor.elementType)) / experts;
   const flops = weights.reduce((total, { tensor }) => total + flopsOf(tensor), 0);
-  const inner = (weights[0]?.tensor.dimensions[1] ?? 0) * chosen;
+  const hidden = weights[0]?.tensor.dimensions[1] ?? 0;
+  const inner = hidden * chosen;
+  const width = input.elements / Math.max(1, tokens);
+  const activation = context.string('activation_type', 'relu');
+  const rowsKept = chosen * keptByRow(width, hidden, weights.length > 2, activation);
   // Weights, their scales and biases, of the experts that tokens reach.
   const stored = Array.from({ length: context.inputCount - 2 }, (_, index) => context.input(index + 2));
   const weightTraffic = addTraffic(
@@ -143,9 +147,25 @@ function expertCost(context: CostContext, layers: readonly number[]): OperatorCo
     data,
     weight,
     saved: [
-      savedInput(0),
       savedInput(1),
-      { kind: 'extra', name: 'hidden rows of experts', traffic: trafficOfElements(input, inner) },
+      { kind: 'extra', name: 'rows of experts', traffic: trafficOfElements(input, rowsKept) },
+      // Which expert and which row each chosen pair of a token and an expert has, there and back.
+      {
+        kind: 'extra',
+        name: 'places of rows',
+        traffic: { float32Elements: 2 * chosen, fixedBytes: 4 * 8 * chosen },
+      },
     ],
   });
+}
+
+/**
+ * What each chosen row keeps for backward where experts run as grouped products (transformers 5.18, integrations/moe.py,
+ * `grouped_mm_experts_forward`): the gathered row and the result that is weighed, as wide as a token, and between them the
+ * results of the products and of what lies between them. Gate and up are one product, so that both are kept whole.
+ */
+function keptByRow(width: number, hidden: number, isGated: boolean, activation: string): number {
+  if (activation === 'swiglu') return 2 * width + 7 * hidden;
+  if (isGated) return 2 * width + 4 * hidden;
+  return 2 * width + (activation === 'relu' ? 1 : 2) * hidden;
 }

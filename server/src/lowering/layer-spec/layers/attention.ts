@@ -316,6 +316,15 @@ const scaledDotProductAttention: LayerDefinition = {
     flag('is_causal', false, 'Whether a position sees only those before it.'),
     number('scale', 'Factor of Q·Kᵀ; 1/√head where it is left out.', { default: null }),
     flag('enable_gqa', false, 'Whether key and value may have fewer heads.'),
+    integer(
+      'window',
+      'Tokens that one token sees, itself included: no more are kept in a cache. Does not change the cost otherwise.',
+      {
+        default: null,
+        least: 1,
+        beyond: true,
+      },
+    ),
   ],
   work: '4·head FLOPs per head and pair of tokens.',
   example: {
@@ -337,6 +346,7 @@ const scaledDotProductAttention: LayerDefinition = {
     return call.emit('Attention', [query, key, value, ...(mask === undefined ? [] : [mask])], {
       is_causal: int(call.boolean('is_causal') ? 1 : 0),
       ...(call.value('scale') === null ? {} : { scale: float(call.number('scale')) }),
+      ...(call.value('window') === null ? {} : { left_window_size: int(call.integer('window') - 1) }),
     });
   },
 };

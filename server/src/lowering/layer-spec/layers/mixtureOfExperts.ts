@@ -11,8 +11,11 @@ import {
 import { project } from './linear.ts';
 import { choice, flag, followingSize, integer, number } from './parameters.ts';
 
-/** Names of the contrib operator's activations, and the operators of a written-out one. */
-const activations = ['relu', 'gelu', 'silu'] as const;
+/**
+ * Names of the contrib operator's activations, and the operators of a written-out one. `swiglu` is that of gpt-oss: both
+ * halves are bounded, and the gate goes through a sigmoid of its own.
+ */
+const activations = ['relu', 'gelu', 'silu', 'swiglu'] as const;
 
 export const mixtureOfExperts: LayerDefinition = {
   name: 'MixtureOfExperts',

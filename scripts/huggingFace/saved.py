@@ -1,0 +1,124 @@
+"""
+Writes what autograd keeps for backward of models of test/lowering/hugging-face/configs.jsonl, in bytes, as
+test/lowering/hugging-face/saved.jsonl.
+
+Usage: python3 scripts/huggingFace/saved.py [--list NAME]   (needs torch and transformers; weights are random)
+
+Forward runs in training mode, in fp32, on the CPU, at batch 2 and 128 tokens, without a loss, with the attention and the
+experts that transformers chooses itself. Counted are storages as `torch.autograd.graph.saved_tensors_hooks` sees them, each
+once and whole; those of parameters and buffers are left out. Dropout and attention keep what they keep on a GPU
+(`as_on_a_gpu` of samples/scripts/exports.py). Models beyond `largest` parameters are left out: their sizes are made smaller.
+"""
+
+import argparse
+import collections
+import contextlib
+import inspect
+import json
+import sys
+import warnings
+from pathlib import Path
+
+import counts
+import torch
+import transformers
+
+root = Path(__file__).parents[2]
+sys.path[:0] = [str(root / 'samples/scripts'), str(root / 'scripts/measured')]
+from exports import as_on_a_gpu  # noqa: E402
+from savedActivations import Kept  # noqa: E402
+
+largest = 60_000_000
+# Sizes in the place of a public model's, where a type has no other; what the file has beside them stays.
+smaller = {
+    'hidden_size': 128, 'd_model': 128, 'intermediate_size': 320, 'encoder_ffn_dim': 320, 'decoder_ffn_dim': 320,
+    'd_ff': 320, 'moe_intermediate_size': 96, 'shared_expert_intermediate_size': 160, 'num_hidden_layers': 3,
+    'encoder_layers': 2, 'decoder_layers': 2, 'num_layers': 2, 'num_decoder_layers': 2, 'num_attention_heads': 4,
+    'encoder_attention_heads': 4, 'decoder_attention_heads': 4, 'num_heads': 4, 'num_key_value_heads': 2, 'head_dim': 32,
+    'n_routed_experts': 8, 'num_experts': 8, 'num_local_experts': 8, 'vocab_size': 1003,
+    'q_lora_rank': 48, 'kv_lora_rank': 32, 'qk_rope_head_dim': 16, 'qk_nope_head_dim': 32, 'v_head_dim': 32,
+    'hidden_dim': 320, 'dim': 128, 'n_layers': 2, 'n_heads': 4, 'd_kv': 32, 'n_embd': 128, 'n_head': 4, 'n_layer': 2,
+}
+
+
+def build(fields):
+    fields = dict(fields)
+    config = transformers.AutoConfig.for_model(fields.pop('model_type'), **fields)
+    config.use_cache = False
+    return getattr(transformers, config.architectures[0])(config).train()
+
+
+def example(model):
+    config = model.config
+    ids = lambda: torch.randint(3, config.get_text_config().vocab_size, (counts.batch, counts.seq))
+    if model.main_input_name == 'pixel_values':
+        return {'pixel_values': torch.randn(counts.batch, config.num_channels, config.image_size, config.image_size)}
+    if model.main_input_name == 'input_features':
+        frames = torch.randn(counts.batch, config.num_mel_bins, 2 * config.max_source_positions)
+        return {'input_features': frames, 'decoder_input_ids': ids()}
+    if config.is_encoder_decoder:
+        return {'input_ids': ids(), 'decoder_input_ids': ids()}
+    return {'input_ids': ids()}
+
+
+@contextlib.contextmanager
+def masks_as_on_a_gpu():
+    """The fused kernel of the CPU gives a mask no gradient, so that trained masks would have attention written out."""
+    sdpa = torch.nn.functional.scaled_dot_product_attention
+
+    def detached(query, key, value, attn_mask=None, *rest, **more):
+        return sdpa(query, key, value, None if attn_mask is None else attn_mask.detach(), *rest, **more)
+
+    torch.nn.functional.scaled_dot_product_attention = detached
+    try:
+        yield
+    finally:
+        torch.nn.functional.scaled_dot_product_attention = sdpa
+
+
+def keep(fields):
+    torch.manual_seed(0)
+    model = build(fields)
+    kept = Kept({held.untyped_storage()._cdata for held in [*model.parameters(), *model.buffers()]})
+    with masks_as_on_a_gpu(), as_on_a_gpu(), torch.autograd.graph.saved_tensors_hooks(kept.pack, lambda tensor: tensor):
+        model(**example(model))
+    return kept
+
+
+def chosen(rows):
+    """At most two models of each type, the smallest; where all are large, one with other sizes."""
+    by_type = collections.defaultdict(list)
+    for row in rows:
+        by_type[row['config']['model_type']].append(row)
+    for of_type in by_type.values():
+        of_type.sort(key=lambda row: row['parameters'])
+        small = [row for row in of_type if row['parameters'] <= largest][:2]
+        for row in small or of_type[:1]:
+            config = row['config']
+            if not small:
+                config = {**config, **{name: smaller[name] for name in smaller if name in config}}
+            yield {'name': row['name'] if small else f"{row['name']}, smaller", 'config': config}
+
+
+if __name__ == '__main__':
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[1])
+    parser.add_argument('--list', help='print what is kept of one model, by type and shape, and write nothing')
+    arguments = parser.parse_args()
+    warnings.simplefilter('ignore')
+    tests = root / 'test/lowering/hugging-face'
+    rows = list(chosen([json.loads(line) for line in (tests / 'configs.jsonl').read_text().splitlines()]))
+    if arguments.list is not None:
+        [row] = [row for row in rows if row['name'] == arguments.list]
+        shapes = collections.Counter((str(t.dtype), tuple(t.shape), t.untyped_storage().nbytes()) for t in keep(row['config']).storages.values())
+        for (dtype, shape, size), count in sorted(shapes.items(), key=lambda entry: -entry[0][2] * entry[1]):
+            print(f'{count * size:12} {count:4} × {size:10} {dtype} {shape}')
+        sys.exit()
+    written = []
+    for row in rows:
+        try:
+            saved = keep(row['config']).bytes
+        except Exception as error:
+            print(f"{row['name']}: {type(error).__name__}: {str(error)[:110]}", file=sys.stderr)
+            continue
+        written.append({'name': row['name'], 'saved': saved, 'config': row['config']})
+    (tests / 'saved.jsonl').write_text(''.join(f'{json.dumps(row)}\n' for row in written))

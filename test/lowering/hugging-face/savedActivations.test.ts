@@ -1,0 +1,56 @@
+/**
+ * Saved activations of configs against what autograd keeps of the models that transformers builds from them, in training, in fp32,
+ * at batch 2 and 128 tokens: `saved.jsonl`, written by `scripts/huggingFace/saved.py` with torch 2.13 and transformers 5.18.
+ */
+
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { openLayerSpec } from '../../../server/src/analysis/openModel.ts';
+import { estimateModel } from '../../../server/src/estimate/estimateModel.ts';
+import { specOfConfig } from '../../../server/src/lowering/hugging-face/specOfConfig.ts';
+
+interface Row {
+  readonly name: string;
+  readonly saved: number;
+  readonly config: { readonly model_type: string };
+}
+
+const rows: readonly Row[] = readFileSync(new URL('saved.jsonl', import.meta.url), 'utf8')
+  .trim()
+  .split('\n')
+  .map((line) => JSON.parse(line));
+
+const sizes = { seq: 128, target: 128 };
+
+function savedOf(config: object): number {
+  const { text, issues } = specOfConfig(JSON.stringify(config), 'config.json', sizes);
+  expect(issues).toEqual([]);
+  const opened = openLayerSpec(text ?? '', 'config.json', { dimensions: { batch: 2, ...sizes } });
+  const { cost } = estimateModel(opened, [
+    { cluster: 'a100-sxm-80gb', precision: 'fp32', optimizer: 'none', loss: 'none', batch: 2 },
+  ]);
+  if (cost === undefined) throw new Error(`not costed: ${opened.issues[0]?.message}`);
+  return cost.totals.memory.activations;
+}
+
+/**
+ * By type, what differs and how far; `docs/config.md` says it to people. Cohere computes its normalizations in several steps, StableLM
+ * one for each head, GPT-Neo keeps weights of attention, and gpt-oss routes behind its choice of experts.
+ */
+const known: Readonly<Record<string, number>> = {
+  cohere: 0.3,
+  cohere2: 0.2,
+  stablelm: 0.14,
+  gpt_neo: 0.36,
+  gpt_oss: 0.06,
+  electra: 0.05,
+  falcon: 0.04,
+  mt5: 0.04,
+};
+
+describe('what configs keep for backward is what autograd keeps', () => {
+  test.each(rows)('$name', ({ config, saved }) => {
+    const off = Math.abs(savedOf(config) / saved - 1);
+    expect(off).toBeLessThan(known[config.model_type] ?? 0.03);
+  });
+});
