@@ -1,6 +1,7 @@
 """Exports models with `torch.export`, and counts what PyTorch does: `python samples/scripts/programs.py FOLDER [--only NAME ...]`.
 
-Models of torchvision, timm and transformers, and a few of `torch.nn` alone: those of `exports.py`, and more kinds. Each is
+Models of torchvision, timm and transformers, and a few of `torch.nn` alone: those of `exports.py`, more kinds, and networks
+as people write them (`handWritten.py`), which are not exported as ONNX. Each is
 exported on `torch.device("meta")` with an open batch, in training and in evaluation mode, and from its program in training
 mode as ONNX that no optimizer changed. Standard output has one JSON object per line: versions, then for each model what PyTorch
 counts of it, then each file in FOLDER, or why it was refused. `npm run samples -- --programs` costs the files and writes
@@ -34,6 +35,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import torch  # noqa: E402
 from exports import BATCH, MODELS, Inputs, Model, Tuple, as_on_a_gpu, pixels, text, timm, tokens, torchvision, transformers  # noqa: E402
 from export import torchvision_models  # noqa: E402
+from handWritten import HAND_WRITTEN  # noqa: E402
 from savedActivations import Kept  # noqa: E402
 from torch.nn.attention import SDPBackend, sdpa_kernel  # noqa: E402
 from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
@@ -135,7 +137,9 @@ MORE = [
     transformers("dinov2", "Dinov2Model", "Dinov2Config", pixels(56), num_hidden_layers=2, image_size=56),
 ]
 # Whisper in training depends on data, which no export can follow.
-ALL = [*(model for model in MODELS if model.name != "whisper"), *MORE]
+ALL = [*(model for model in MODELS if model.name != "whisper"), *MORE, *HAND_WRITTEN]
+# Their traces say what is checkpointed; no ONNX file keeps that.
+TRACED = {model.name for model in HAND_WRITTEN}
 
 
 def floats(results: Any) -> list[torch.Tensor]:
@@ -219,14 +223,14 @@ def as_onnx(model: Model, path: Path) -> None:
 
 def export_all(model: Model, folder: Path, tell: Callable[[dict], None]) -> None:
     tell({"model": model.name, "library": model.library, "truth": truth(model)})
-    ways = [("pt2", "train"), ("pt2", "eval"), ("onnx", "train")]
+    ways = [("pt2", "train"), ("pt2", "eval"), *([] if model.name in TRACED else [("onnx", "train")])]
     for file_type, mode in ways:
         row = {"model": model.name, "file_type": file_type, "mode": mode}
         path = folder / f"{model.name}-{mode}.{file_type}"
         try:
             if file_type == "pt2":
                 program = program_of(model, mode == "train")
-                for node in program.graph.nodes:
+                for node in program.graph.nodes if model.name not in TRACED else []:
                     node.meta.pop("stack_trace", None)  # paths of the machine
                 torch.export.save(program, path)
             else:

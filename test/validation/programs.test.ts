@@ -56,6 +56,7 @@ const isWithin = (value: number | null, expected: number, share: number): boolea
 
 /** Why what is kept differs by more than 3 %. */
 const keptOtherwise: Readonly<Record<string, string>> = {
+  cells: 'gates are the operators of their equations, where PyTorch keeps what its kernels of the CPU need',
   cspdarknet53: 'LeakyReLU in place, which `scenario/assumed-in-place` says',
   gemma2: 'as llama',
   gpt_neox: 'not traced',
@@ -64,6 +65,15 @@ const keptOtherwise: Readonly<Record<string, string>> = {
     'eager mode leaves out a mask of ones and shares heads; the archive has the mask and repeats keys and values',
   lstm: "the CPU's recurrent kernel keeps other tensors than cuDNN's",
   qwen3: 'as llama',
+};
+
+/**
+ * PyTorch's counter counts what backward computes again, in blocks of two products: of the four blocks, each first product where
+ * the recomputation stops early, both with `use_reentrant=True`. The engine's FLOPs are those of the model, and its time has both.
+ */
+const computedAgain: Readonly<Record<string, number>> = {
+  checkpoint: 4 * (2 * 32 * 64 * 256),
+  checkpoint_reentrant: 8 * (2 * 32 * 64 * 256),
 };
 
 /** Why a step differs by more than 1 % from that of the ONNX file. */
@@ -95,6 +105,14 @@ test('at least thirty models of all kinds are compared, in training and evaluati
   }
 });
 
+test('what people write by hand is compared too: writes into parts, checkpoints, estimators, a GAN, cells', () => {
+  const names = trained.map(({ model }) => model);
+  for (const name of ['slice_writes', 'part_writes', 'rounded', 'adversarial', 'student', 'gathered', 'scan'])
+    expect(names).toContain(name);
+  const checkpointed = trained.filter(({ model }) => model in computedAgain);
+  expect(checkpointed.map(({ codes }) => codes)).toEqual([['pt2/checkpoint'], ['pt2/checkpoint']]);
+});
+
 test('no operator of an archive is unknown', () => {
   expect(archives.filter(({ exact, unknown }) => !exact || unknown.length > 0).map(nameOf)).toEqual([]);
 });
@@ -107,7 +125,8 @@ test('parameters are those that PyTorch trains, to the last one', () => {
 test('FLOPs of forward and backward are those of FlopCounterMode, grouped convolutions by their groups', () => {
   const wrong = archives.filter((row) => {
     const { forward, byGroups } = truthOf(row);
-    return !isWithin(row.forward, forward, 0.005) || !isWithin(row.backward, byGroups, 0.005);
+    const backward = byGroups - (computedAgain[row.model] ?? 0);
+    return !isWithin(row.forward, forward, 0.005) || !isWithin(row.backward, backward, 0.005);
   });
   expect(wrong.map(nameOf)).toEqual([]);
 });
