@@ -147,3 +147,28 @@ layers:
     { cluster: 'dgx-a100', gpus: 2, batch: 1024, precision: 'fp32' },
   );
 });
+
+/** Two all-to-alls in forward and two in backward of each of four mixtures. */
+it('shows what GPUs that share experts exchange', () => {
+  check(
+    `
+dims: { batch: 1, seq: 256, d: 512 }
+inputs:
+  tokens: int64[batch, seq]
+blocks:
+  decoder:
+    - experts: MixtureOfExperts(d, 1024, num_experts=8, top_k=2)
+    # hint: … · all-to-all ×16, …
+    - res: add(experts, input)
+    # hint: …
+layers:
+  - embed: Embedding(1000, d)
+  # hint: …
+  - h: decoder() * 4
+  # hint: …
+  - head: Linear(d, 1000)
+  # hint: …
+`,
+    { cluster: 'dgx-h100', gpus: 8, parallel: { expert: 8 } },
+  );
+});
