@@ -133,6 +133,23 @@ test.each([
     step: { attentions: 1, elements: 2 * 3 * 2 * 8, flops: 2 * 2 * 2 * 8 * 4 },
   },
   {
+    name: 'a window of a layer spec',
+    opened: spec(
+      'attn: scaled_dot_product_attention(q, k, v, is_causal=True, window=4)',
+      'q: float32[batch, 1, seq, 8], k: float32[batch, 1, seq, 8], v: float32[batch, 1, seq, 8]',
+    ),
+    step: { attentions: 1, elements: 2 * 3 * 2 * 8, flops: 2 * 2 * 2 * 8 * 4 },
+  },
+  {
+    name: 'a mask of a layer spec',
+    opened: spec(
+      `mask: AttentionMask(seq, window=4, dtype='bool')
+      attn: scaled_dot_product_attention(q, k, v, mask)`,
+      'q: float32[batch, 1, seq, 8], k: float32[batch, 1, seq, 8], v: float32[batch, 1, seq, 8]',
+    ),
+    step: { attentions: 1, elements: 2 * 3 * 2 * 8, flops: 2 * 2 * 2 * 8 * 4 },
+  },
+  {
     name: 'inputs for the cache',
     opened: withPast,
     step: { attentions: 1, flops: 2 * 2 * 2 * 8 * 10 },

@@ -13,6 +13,12 @@ import type { NodeAttributes, Tensor } from './layerDefinition.ts';
 
 /** Operator set specs are lowered to: the first with Attention and RMSNormalization. */
 export const opset = 23;
+
+/** The first in which `Attention` has a window (ONNX Operators, Attention-25). */
+const windowOpset = 25;
+
+const hasWindow = ({ attributes }: OnnxNode): boolean => attributes.has('left_window_size');
+
 const irVersion = 11;
 
 /** What one layer added to a graph, to be added to another one again. */
@@ -261,7 +267,7 @@ export class GraphBuilder {
       domain: '',
       modelVersion: 0,
       operatorSets: [
-        { domain: '', version: opset },
+        { domain: '', version: this.nodes.some(hasWindow) ? windowOpset : opset },
         ...[...new Set(this.nodes.map((node) => node.domain))]
           .filter((domain) => domain !== '' && domain !== unloweredDomain)
           .map((domain) => ({ domain, version: 1 })),
