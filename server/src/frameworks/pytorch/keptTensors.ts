@@ -71,7 +71,7 @@ function keptTensor(
 
 /**
  * A value kept in the type its reader computes in. A cast by autocast makes a copy of its own for each reader, as only
- * those of weights are remembered (aten/src/ATen/autocast_mode.cpp, `cached_cast`), and so does a matmul of more than two axes of
+ * those of weights are remembered (aten/src/ATen/autocast_mode.cpp, `cached_cast`), and so does a matmul of more than three axes of
  * the part of a tensor, which it lays out as a stack of matrices (aten/src/ATen/native/LinearAlgebra.cpp, `matmul`);
  * otherwise the whole of what a view shows is kept.
  */
@@ -103,7 +103,9 @@ export function keptValue(
       },
     ];
   }
-  const copiesPart = (laidOut || bytesPerElement !== stored) && read.elements !== whole.elements;
+  // Three axes are a stack of matrices already.
+  const isStacked = laidOut && read.dimensions.length > 3;
+  const copiesPart = (isStacked || bytesPerElement !== stored) && read.elements !== whole.elements;
   const ownCopy =
     type.mixed && !types.castsByHand && bytesPerElement !== stored && !weightCopy ? `@${operator.index}` : '';
   return [

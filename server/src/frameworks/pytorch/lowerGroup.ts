@@ -4,6 +4,7 @@ import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { KernelEnvironment } from '../../hardware/kernelEnvironment.ts';
 import type { KernelWork } from '../../hardware/kernelWork.ts';
 import { entryAt } from '../../model/at.ts';
+import { distinct } from '../../model/distinct.ts';
 import { bytesOnGpu } from '../../model/elementType.ts';
 import type { Operator } from '../../model/graph.ts';
 import { bytes, flops } from '../../model/units.ts';
@@ -116,7 +117,12 @@ function keptOf(
   if (kind === 'attention' || composite?.keeps === 'both') return [...inputs, ...outputs];
   if (composite?.keeps === 'nothing' || composite?.keeps === 'positions') return [];
   if (composite?.keeps === 'result') return outputs;
-  return composite?.keeps === 'inputs' ? inputs : learned;
+  if (composite?.keeps === 'inputs') return inputs;
+  // The gradient of a scale needs what came in, whether that has a gradient or not.
+  const [first] = inputs;
+  return kind !== 'normalization' || first === undefined || learned.length === 0
+    ? learned
+    : distinct([composite?.roles.input ?? first, ...learned]);
 }
 
 /**
