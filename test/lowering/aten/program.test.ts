@@ -153,6 +153,28 @@ test.each<readonly [string, number, Readonly<Record<string, AtenArgument>>]>([
   ]);
 });
 
+test.each<readonly [string, number, readonly boolean[], readonly string[]]>([
+  ['in evaluation mode', 0.1, [false, false], ['graph/evaluation-export']],
+  ['in training mode', 0.1, [true, true], []],
+  ['where one module is frozen in evaluation mode', 0.1, [false, true], []],
+  ['at a rate of 0', 0, [false], []],
+])('dropout that does nothing is said: %s', (_, rate, modes, codes) => {
+  const drops = modes.map(
+    (mode, index): AtenNode => ({
+      ...node('dropout.default', `y${index}`, {}),
+      arguments: new Map<string, AtenArgument>([
+        ['input', { kind: 'tensor', name: 'x' }],
+        ['p', number(rate)],
+        ['train', { kind: 'boolean', value: mode }],
+      ]),
+    }),
+  );
+  const outputs = modes.map((__, index) => `y${index}`);
+  const types = outputs.map((name) => [name, ['float32', [2, 4]]] as const);
+  const given = program({ x: ['float32', [2, 4]], ...Object.fromEntries(types) }, [], ['x'], drops, outputs);
+  expect(lower(given).structure.issues.map(({ code }) => code)).toEqual(codes);
+});
+
 test('counts of batches are left out', () => {
   const given = program(
     { x: ['float32', [2, 4]], count: ['int64', []], next: ['int64', []], z: ['float32', [2, 4]] },

@@ -21,6 +21,7 @@ import {
   findCheckpoints,
   gradientRegion,
 } from './checkpoints.ts';
+import { evaluatedDropout } from './evaluatedDropout.ts';
 import { atenOperators } from './operators.ts';
 import { possibleTies } from './possibleTies.ts';
 import { recurrentPacks } from './recurrentWeights.ts';
@@ -78,6 +79,7 @@ export function lowerAten(
     ...lostWrites(lowering.lost),
     ...checkpointIssues(checkpoints),
     ...withoutGradients(program, outputs, graph.detached),
+    ...evaluatedDropout(program),
     ...possibleTies(program),
   ];
   const { calls } = lowering;

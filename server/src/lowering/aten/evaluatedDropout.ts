@@ -1,0 +1,28 @@
+/** Dropout that a program calls and that does nothing, as in evaluation mode: a training step has its time and its masks. */
+
+import type { AtenNode, ExportedProgram } from '../../formats/pt2/syntax.ts';
+import type { Issue } from '../../model/issue.ts';
+
+/** `graph/evaluation-export`: one issue, however many calls do nothing; none where one does something. */
+export function evaluatedDropout({ graph }: ExportedProgram): readonly Issue[] {
+  const dropouts = graph.nodes.filter(({ target }) => calls.test(target));
+  const idle = dropouts.filter((node) => isIdle(node));
+  const [first] = idle;
+  if (first === undefined || idle.length < dropouts.length) return [];
+  const count = idle.length === 1 ? '1 call of dropout does' : `${idle.length} calls of dropout do`;
+  return [
+    {
+      code: 'graph/evaluation-export',
+      severity: 'warning',
+      message: `${count} nothing in the program, first \`${first.modules.at(-1)?.path || first.outputs[0] || ''}\`: the model was exported in evaluation mode, and the step leaves them out; call \`model.train()\` before the export`,
+    },
+  ];
+}
+
+const calls = /^torch\.ops\.aten\.(?:alpha_|feature_|feature_alpha_)?dropout_?\.default$/;
+
+/** Where its rate is 0 it does nothing in training either. */
+function isIdle({ arguments: given }: AtenNode): boolean {
+  const [rate, mode] = [given.get('p'), given.get('train')];
+  return rate?.kind === 'number' && rate.value > 0 && mode?.kind === 'boolean' && !mode.value;
+}
