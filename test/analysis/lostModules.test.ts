@@ -2,6 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { lostModules } from '../../server/src/analysis/restoration/lostModules.ts';
+import { lostProjections } from '../../server/src/analysis/restoration/lostProjections.ts';
 import { onnxModel } from '../support/onnxModel.ts';
 
 /** Two normalizations of one input, merged where `isMerged`, and attention whose `out_proj` its module reads by itself. */
@@ -53,6 +54,34 @@ function fileOf(isMerged: boolean, signature: boolean) {
     graph: { ...model.graph, nodes, ...(signature ? { metadata: new Map([[key, recorded]]) } : {}) },
   };
 }
+
+/** An LSTM, whose recorded call reads these parameters of `rnn`. */
+function lstmOf(called: readonly string[]) {
+  const model = onnxModel({
+    inputs: ['x: float32[8, 4, 32]'],
+    outputs: ['y'],
+    initializers: ['w: float32[1, 64, 32]', 'r: float32[1, 64, 16]'],
+    nodes: ['y = LSTM(x, w, r)'],
+  });
+  const signature = called.map((leaf) => `p_${leaf}: PARAMETER target='rnn.${leaf}'`).join('\n');
+  const call = `aten.lstm.input](args = (%x, [%h, %c], [${called.map((leaf) => `%p_${leaf}`).join(', ')}])`;
+  const nodes = model.graph.nodes.map((node) => ({
+    ...node,
+    metadata: new Map([['pkg.torch.onnx.fx_node', call]]),
+  }));
+  const metadata = new Map([['pkg.torch.export.ExportedProgram.graph_signature', signature]]);
+  return { ...model, graph: { ...model.graph, nodes, metadata } };
+}
+
+test.each([
+  ['with a projection', ['weight_ih_l0', 'weight_hh_l0', 'weight_hr_l0'], 'rnn'],
+  ['with one in both directions', ['weight_ih_l0', 'weight_hr_l0', 'weight_hr_l0_reverse'], 'rnn'],
+  ['without', ['weight_ih_l0', 'weight_hh_l0', 'bias_ih_l0'], undefined],
+])('an LSTM %s', (_, called, module) => {
+  const issue = lostProjections(lstmOf(called));
+  expect(issue?.code).toBe(module && 'graph/lost-projection');
+  if (module !== undefined) expect(issue?.message).toContain(`The LSTM \`${module}\` had a projection`);
+});
 
 test.each([
   ['a module whose operator was merged is named', true, true, 'block.right'],

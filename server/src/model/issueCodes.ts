@@ -209,6 +209,11 @@ export const issueCodes = {
     explanation:
       'The exporter of PyTorch records all parameters of the program. Its optimizer merges operators that compute the same from equal tensors, as normalizations do before training, and computes beforehand what depends on parameters alone. Parameters, time and memory of such modules are missing.',
   },
+  'graph/lost-projection': {
+    title: 'The exporter left the projection of an LSTM out',
+    explanation:
+      'An LSTM of PyTorch with `proj_size` multiplies what it gives by a matrix in each step. The operator LSTM of ONNX does not, and the default exporter of PyTorch writes an LSTM of the projected size in its place. Archives of torch.export have the LSTM as it is.',
+  },
   'operators/file': {
     title: 'A description of custom operators has a mistake',
     explanation:

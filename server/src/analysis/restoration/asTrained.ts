@@ -10,6 +10,7 @@ import { evaluationExport } from './evaluationExport.ts';
 import { type FakeQuantized, withFakeQuantization } from './fakeQuantization.ts';
 import type { FoldedNormalization } from './foldedNormalization.ts';
 import { lostModules } from './lostModules.ts';
+import { lostProjections } from './lostProjections.ts';
 import { restoreNormalizations } from './restoreNormalizations.ts';
 import { runtimeOptimized } from './runtimeOptimized.ts';
 import { type WrittenOut, writeOutFused } from './writeOutFused.ts';
@@ -50,6 +51,7 @@ function* changesOf({ analysis, ...file }: OpenedModel): Steps<Changes> {
     issuesOfRuntimeFusions(onnx),
     evaluated ?? [],
     lostModules(onnx) ?? [],
+    lostProjections(onnx) ?? [],
   ].flat();
   const isSame = unfused === onnx;
   if (found === undefined && isSame) return { issues: missing };
