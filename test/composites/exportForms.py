@@ -129,6 +129,14 @@ FORMS = {
     "var": lambda: Around(lambda x: x / (x.var(-1, keepdim=True) + 1e-3)),
     "sine": lambda: Around(torch.sin),
     "sign": lambda: Around(lambda x: torch.sign(x) * x),
+    "attention-three-axes": lambda: Around(
+        lambda x: F.scaled_dot_product_attention(*(n * x.view(16, 16, WIDTH) for n in (1, 2, 3))).view(ROWS, WIDTH)
+    ),
+    "attention-one-key-head": lambda: Around(
+        lambda x: F.scaled_dot_product_attention(
+            x.view(4, 4, 64, 16), *(n * x.view(4, 4, 64, 16)[:, :1] for n in (2, 3))
+        ).view(ROWS, WIDTH)
+    ),
     "std": lambda: Around(lambda x: x / (x.std(-1, keepdim=True) + 1e-3)),
 }
 

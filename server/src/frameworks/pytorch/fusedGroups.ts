@@ -21,9 +21,10 @@ export interface FusedGroup extends Pick<Composite, 'operators' | 'inputs' | 'ou
 
 /** Groups by the index of each of their operators. `fusedAttention`: what a person says of attention, if anything. */
 export function fusedGroups(
-  { analysis, costs }: TrainingGraph,
+  training: TrainingGraph,
   fusedAttention: boolean | undefined,
 ): ReadonlyMap<number, FusedGroup> {
+  const { analysis, costs } = training;
   const groups = new Map<number, FusedGroup>();
   for (const composite of new Set(analysis.composites.values())) {
     const { operators, inputs, outputs } = composite;
@@ -32,6 +33,7 @@ export function fusedGroups(
       continue;
     if (!operators.every((index) => costs[index]?.kind === 'known')) continue;
     const isAsked = kind === 'attention' && fusedAttention === true;
+    if (kind === 'attention' && !isAsked && !isOfFusedKernels(training, composite)) continue;
     const known: Composite = isAsked ? { ...composite, launchedAs: 'one' } : composite;
     const group = { kind, composite: known, operators, inputs, outputs };
     for (const index of operators) groups.set(index, group);
@@ -45,6 +47,20 @@ export function fusedGroups(
 
 const isOneKernel = ({ launchedAs, isFusible }: Composite, asked: boolean | undefined): boolean =>
   asked === undefined ? launchedAs !== 'several' : asked && (launchedAs !== 'several' || isFusible === true);
+
+/**
+ * The fused kernels take four axes and as many heads of keys as of queries; else `scaled_dot_product_attention` computes
+ * step by step (PyTorch 2.x aten/src/ATen/native/transformers/sdp_utils_cpp.h, `check_tensor_shapes`,
+ * `check_batch_size_and_num_heads_dense`). Of sizes that are not known it is taken to be so.
+ */
+function isOfFusedKernels({ analysis, tensors }: TrainingGraph, { operators }: Composite): boolean {
+  const product = operators
+    .flatMap((index) => analysis.graph.operators[index] ?? [])
+    .find(({ type }) => type === 'MatMul');
+  const [left, right] = (product?.inputs ?? []).map((name) => tensors.get(name)?.dimensions);
+  if (left === undefined || right === undefined) return true;
+  return left.length === 4 && right.length === 4 && left[0] === right[0] && left[1] === right[1];
+}
 
 /** Composites that can be one kernel, by what the kernel is. */
 const kernelsOfComposites: Partial<Readonly<Record<CompositeKind, FusedGroup['kind']>>> = {
