@@ -105,7 +105,7 @@ function stage(name, what, words) {
     name,
     what,
     run: async (log) => {
-      const timeout = 20 * 60_000;
+      const timeout = 35 * 60_000;
       const { status, output } = await run(process.execPath, words, { cwd: root, log, timeout });
       return status === 3 ? { missing: output.trim() } : { status, output };
     },

@@ -88,5 +88,4 @@ const kinds: Readonly<Record<string, string>> = {
   Softshrink: 'softshrink',
   Swish: 'silu',
   Threshold: 'threshold',
-  Var: 'variance',
 };

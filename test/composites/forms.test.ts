@@ -53,6 +53,8 @@ const otherRatios: Readonly<Record<string, number>> = {
   'rms-norm-module': 0.751,
   // The exporter's optimizer makes one operator of what the model writes out.
   'rms-norm-llama-dynamo23': 0.751,
+  // Written out as seven operators. PyTorch keeps the input alone, and makes the deviations again in backward.
+  std: 1.33,
 };
 
 describe.each(files)('$file', ({ file, saved }) => {

@@ -135,15 +135,15 @@ it('tokens that sequence parallelism divides are sent once', () => {
   for (const { elements } of sent) expect(elements).toBe((4 * tokens * chosen * width) / 2);
 });
 
-/** Rows that came are kept for the gradients of weights; those of the busiest are more. */
-it('a worker keeps the rows it received', () => {
+/** As many rows as on one GPU, from other tokens; those of the busiest are more. */
+it('a worker keeps the rows of its experts', () => {
   const { training, bindings } = opened(specOf());
   const saved = (imbalance: number) =>
     savedOf(shardTraining(training, bindings, degreeOf(4, imbalance)).training);
-  const received = blocks * tokens * chosen * width;
-  expect(saved(1) - savedOf(training)).toBe(received);
-  const hidden = blocks * tokens * chosen * 1024;
-  expect(saved(1.5) - saved(1)).toBe(0.5 * (hidden + received));
+  expect(saved(1)).toBe(savedOf(training));
+  // Of each row what came and what goes back, four tensors of 1,024 between them, and its places.
+  const row = 2 * width + 4 * 1024 + 2;
+  expect(saved(1.5) - saved(1)).toBe(0.5 * blocks * tokens * chosen * row);
 });
 
 it('experts with room for a number of rows are as busy whatever the router says', () => {

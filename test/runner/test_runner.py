@@ -587,7 +587,7 @@ class Timing(unittest.TestCase):
         self.assertEqual(calls, warm_up * 2 + ["record"] * 6 + ["synchronize"] + ["read"] * 3)
 
 
-def operator(name, ts, dur, identity, sequence=None, forward_thread=None, tid=1):
+def traced_operator(name, ts, dur, identity, sequence=None, forward_thread=None, tid=1):
     args = {"External id": identity}
     if sequence is not None:
         args.update({"Sequence number": sequence, "Fwd thread id": forward_thread or 0})
@@ -606,17 +606,17 @@ class Traces(unittest.TestCase):
     #: Two layers, each one product; backward on a thread of its own, in which an operator runs inside the node's; an update.
     host = [
         annotation("layercost layer 0", 0, 20),
-        operator("aten::linear", 1, 15, 1, 4),
-        operator("aten::addmm", 2, 10, 2, 5),
+        traced_operator("aten::linear", 1, 15, 1, 4),
+        traced_operator("aten::addmm", 2, 10, 2, 5),
         annotation("layercost layer 1", 20, 20),
-        operator("aten::addmm", 22, 10, 3, 6),
-        operator("autograd::engine::evaluate_function: AddmmBackward0", 50, 20, 4, 6, 1, tid=2),
-        operator("aten::mm", 52, 5, 5, 9, 0, tid=2),
-        operator("aten::mm", 60, 5, 6, 9, 0, tid=2),
-        operator("autograd::engine::evaluate_function: AddmmBackward0", 70, 10, 7, 5, 1, tid=2),
-        operator("aten::mm", 72, 5, 8, 9, 0, tid=2),
+        traced_operator("aten::addmm", 22, 10, 3, 6),
+        traced_operator("autograd::engine::evaluate_function: AddmmBackward0", 50, 20, 4, 6, 1, tid=2),
+        traced_operator("aten::mm", 52, 5, 5, 9, 0, tid=2),
+        traced_operator("aten::mm", 60, 5, 6, 9, 0, tid=2),
+        traced_operator("autograd::engine::evaluate_function: AddmmBackward0", 70, 10, 7, 5, 1, tid=2),
+        traced_operator("aten::mm", 72, 5, 8, 9, 0, tid=2),
         annotation("layercost update", 90, 10),
-        operator("aten::_foreach_add_", 91, 8, 9),
+        traced_operator("aten::_foreach_add_", 91, 8, 9),
     ]
 
     def test_kernels_belong_to_the_layers_that_launched_them(self):

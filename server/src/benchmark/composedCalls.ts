@@ -38,7 +38,6 @@ export const ownCalls: readonly string[] = [
   'Softplus',
   'Softshrink',
   'Threshold',
-  'Var',
 ];
 
 /** Calls of a step with this scenario; no operator is in two. */
@@ -112,20 +111,6 @@ function callOfComposite(training: TrainingGraph, composite: Composite): CallOfC
     }
     case 'rsqrt':
       return call('Rsqrt', {}, runnersOwn);
-    case 'variance': {
-      const axes = axesOfMean(graph, members);
-      const keeps = members.findLast(({ type }) => type === 'ReduceMean')?.attributes.get('keepdims');
-      if (axes === undefined) return undefined;
-      return call(
-        'Var',
-        {
-          axes,
-          keepdims: keeps?.kind === 'int' ? keeps.value : 1,
-          correction: members.some(({ type }) => type === 'Div') ? 1 : 0,
-        },
-        runnersOwn,
-      );
-    }
     case 'recorded-call':
       // The runner has no rule of it: its operators are run one by one.
       return undefined;

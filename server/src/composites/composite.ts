@@ -19,7 +19,6 @@ export type CompositeKind =
   | 'hardshrink'
   | 'softshrink'
   | 'rsqrt'
-  | 'variance'
   | 'recorded-call'
   | 'glu'
   | 'layer-norm'

@@ -15,7 +15,6 @@ import { silu } from './silu.ts';
 import { softplus } from './softplus.ts';
 import { softshrink } from './softshrink.ts';
 import { hardshrink, threshold } from './threshold.ts';
-import { variance } from './variance.ts';
 
 export const compositePatterns: readonly CompositePattern[] = [
   attention,
@@ -32,6 +31,5 @@ export const compositePatterns: readonly CompositePattern[] = [
   hardshrink,
   softshrink,
   threshold,
-  variance,
   rsqrt,
 ];

@@ -5,8 +5,7 @@ import type { Bindings } from '../model/dimension.ts';
 import { memoizeRecent } from '../model/memoizeRecent.ts';
 import { isSameContent } from '../model/sameContent.ts';
 import type { ContextExchange } from '../model/scenario.ts';
-import { chosenExperts } from '../operators/contrib/mixtureOfExperts.ts';
-import { type DividedGraph, dividedGraph } from './boundMap.ts';
+import { dividedGraph } from './boundMap.ts';
 import { contextTraffic } from './contextCollectives.ts';
 import { divideContext } from './contextParallel.ts';
 import type { AxisDivision } from './division.ts';
@@ -18,7 +17,7 @@ import { tensorTraffic } from './tensorCollectives.ts';
 import { divideTensors } from './tensorParallel.ts';
 import { divideTokens } from './tokenParallel.ts';
 import { unfoldSharded } from './unfoldSharded.ts';
-import { elementsOver, type ReceivedRows, workerTraining } from './workerTraining.ts';
+import { elementsOver, workerTraining } from './workerTraining.ts';
 
 export interface TensorDegree {
   readonly ways: number;
@@ -120,7 +119,7 @@ function divideTraining(
       divided,
       axes,
       { axis: 'tensor', first: keepsGathered ? gathered : new Map() },
-      receivedRows(divided, experts?.mixtures ?? [], expert?.imbalance ?? 1, elementsOfWorker),
+      new Map((experts?.mixtures ?? []).map((index) => [index, expert?.imbalance ?? 1])),
     ),
     collectives: [
       ...traffic.collectives,
@@ -138,24 +137,6 @@ function divideTraining(
     cores: overSequence?.cores ?? [],
     mixtures: experts?.mixtures ?? [],
   };
-}
-
-/** As many rows as the worker's own tokens have, where experts are chosen equally often. */
-function receivedRows(
-  { training }: DividedGraph,
-  mixtures: readonly number[],
-  imbalance: number,
-  elementsOf: (name: string) => number,
-): ReceivedRows {
-  const { operators } = training.analysis.graph;
-  return new Map(
-    mixtures.flatMap((index) => {
-      const operator = operators[index];
-      if (operator === undefined) return [];
-      const elements = elementsOf(operator.inputs[0] ?? '') * chosenExperts(operator, training.tensors);
-      return [[index, { elements, imbalance }] as const];
-    }),
-  );
 }
 
 const undividedWork: AxisDivision['division'] = { values: new Map(), operators: new Map() };

@@ -20,7 +20,7 @@ export function workerTraining(
   divided: DividedGraph,
   axes: readonly AxisDivision[],
   gathered: GatheredValues,
-  received: ReceivedRows = new Map(),
+  imbalances: Imbalances = new Map(),
 ): TrainingGraph {
   const { training } = divided;
   const { folded: _, ...analysis } = training.analysis;
@@ -34,7 +34,7 @@ export function workerTraining(
     if (shapeArithmetic[index] === true || storedLayout[index] === true) return whole;
     const elementsOf = (name: string): number => elementsOver(divided, others, name);
     const cost = keptAsRead(costOfBlock(operator, parts, divided), operator, elementsOf, gathered.first);
-    return withReceived(cost, received.get(index));
+    return ofBusiest(cost, imbalances.get(index));
   });
   const tensors = new Map(training.tensors);
   for (const own of axes) {
@@ -100,30 +100,30 @@ const blockOf = (tensor: BoundTensor, axis: number, share: Share): BoundTensor =
   elements: shareOf(tensor.elements, share),
 });
 
-/** By operator that is a mixture of experts: what a worker receives for its experts, of the busiest one. */
-export type ReceivedRows = ReadonlyMap<number, { readonly elements: number; readonly imbalance: number }>;
+/** By operator that is a mixture of experts: rows of the busiest worker over the mean. */
+export type Imbalances = ReadonlyMap<number, number>;
 
-/** What was received is kept for the gradients of weights, beside what the router read; the busiest has more rows between its layers. */
-function withReceived(
-  cost: OperatorCost,
-  received: { readonly elements: number; readonly imbalance: number } | undefined,
-): OperatorCost {
-  if (cost.kind === 'unknown' || received === undefined) return cost;
-  const { elements, imbalance } = received;
-  const saved = cost.saved.map(
-    (kept): SavedTensor =>
-      kept.kind === 'extra'
-        ? {
-            ...kept,
-            traffic: {
-              float32Elements: kept.traffic.float32Elements * imbalance,
-              fixedBytes: kept.traffic.fixedBytes * imbalance,
-            },
-          }
-        : kept,
-  );
-  const rows = { float32Elements: elements * imbalance, fixedBytes: 0 };
-  return { ...cost, saved: [...saved, { kind: 'extra', name: 'received rows', traffic: rows }] };
+/**
+ * A worker keeps rows of its experts as one GPU keeps those of all: as many, from other tokens, where experts are chosen equally
+ * often. The busiest has more.
+ */
+function ofBusiest(cost: OperatorCost, imbalance: number | undefined): OperatorCost {
+  if (cost.kind === 'unknown' || imbalance === undefined) return cost;
+  return {
+    ...cost,
+    saved: cost.saved.map(
+      (kept): SavedTensor =>
+        kept.kind === 'extra'
+          ? {
+              ...kept,
+              traffic: {
+                float32Elements: kept.traffic.float32Elements * imbalance,
+                fixedBytes: kept.traffic.fixedBytes * imbalance,
+              },
+            }
+          : kept,
+    ),
+  };
 }
 
 /** The first that reads a gathered tensor keeps it for all that do. */

@@ -46,5 +46,6 @@ export function costOfSpec(text: string): SpecCost {
 /** A spec of one layer. */
 export function specOf(inputs: Readonly<Record<string, string>>, call: string): string {
   const declared = Object.entries(inputs).map(([name, type]) => `  ${name}: ${type}\n`);
-  return `inputs:\n${declared.join('')}layers:\n  - y: ${call}\n`;
+  const given = declared.length === 0 ? 'inputs: {}\n' : `inputs:\n${declared.join('')}`;
+  return `${given}layers:\n  - y: ${call}\n`;
 }

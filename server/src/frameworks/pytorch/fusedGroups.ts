@@ -75,7 +75,6 @@ const kernelsOfComposites: Partial<Readonly<Record<CompositeKind, FusedGroup['ki
   hardshrink: 'elementwise',
   softshrink: 'elementwise',
   rsqrt: 'elementwise',
-  variance: 'elementwise',
   'recorded-call': 'elementwise',
   glu: 'elementwise',
   'layer-norm': 'normalization',
