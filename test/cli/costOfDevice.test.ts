@@ -1,7 +1,7 @@
 /** What stands beside a measurement is the prediction for the GPU that ran. */
 
 import { expect, it } from 'vitest';
-import type { BenchmarkDevice } from '../../server/src/benchmark/benchmarkMeasurements.ts';
+import type { BenchmarkDevice } from '../../server/src/benchmark/deviceSchema.ts';
 import { costModelFile, openModelFile } from '../../server/src/cli/costFile.ts';
 import { costOfDevice } from '../../server/src/cli/costOfDevice.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';

@@ -56,6 +56,9 @@ const ncclOfSurvey = { release: '2.4', source: 'HKBU-HPML/ddl-benchmarks, README
 /** NCCL's own rate of PCIe 3.0 × 16 (src/graph/topo.h), which GPUs without peer access may not reach. */
 const assumedPcie = { value: 12, source: 'assumption: what NCCL counts PCIe 3.0 ×16 as (src/graph/topo.h)' };
 
+/** As for the other machines with PCIe 4.0 here. */
+const pcie4 = { kind: 'pcie', title: 'PCIe 4.0', busBandwidthGBs: 18 };
+
 /** Bandwidths that a set calibrates stand here at the nominal rate of the link. */
 const files: readonly MachineFile[] = [
   // The GPU is not named: 253 images/s of ResNet-50 in fp32 fit an RTX 2080 Ti, which the authors had.
@@ -166,7 +169,7 @@ const files: readonly MachineFile[] = [
     name: 'a100-pcie-edr',
     gpu: 'a100-pcie-80gb',
     gpusPerNode: 10,
-    link: { kind: 'pcie', title: 'PCIe 4.0', busBandwidthGBs: 18 },
+    link: pcie4,
     network: { kind: 'infiniband', title: 'EDR InfiniBand', nics: 1, linkGbits: 100 },
   },
   {
@@ -179,13 +182,13 @@ const files: readonly MachineFile[] = [
     name: 'l4-6x',
     gpu: 'l4',
     gpusPerNode: 6,
-    link: { kind: 'pcie', title: 'PCIe 4.0', busBandwidthGBs: 18 },
+    link: pcie4,
   },
   {
     name: 'l40s-400g',
     gpu: 'l40s',
     gpusPerNode: 8,
-    link: { kind: 'pcie', title: 'PCIe 4.0', busBandwidthGBs: 18 },
+    link: pcie4,
     network: { kind: 'roce', title: '2 × 400 GbE', nics: 2, linkGbits: 400 },
   },
   { name: 'b200-8x', gpu: 'b200', gpusPerNode: 8, link: { kind: 'nvswitch', busBandwidthGBs: 660 } },

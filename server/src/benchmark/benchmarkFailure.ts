@@ -45,9 +45,15 @@ export function launcherEnded(
   signal: NodeJS.Signals | null,
   logTail: string,
 ): string {
-  const lastLine = logTail.trimEnd().split('\n').at(-1)?.trim() ?? '';
-  const how = signal === null ? `exit status ${code ?? 'unknown'}` : `signal ${signal}`;
-  return `\`${launcher.join(' ')}\` ended with ${how} before ${python} said anything: check that it starts ${python} there and passes standard input on${lastLine === '' ? '' : `; its last line: ${lastLine}`}`;
+  return `\`${launcher.join(' ')}\` ended with ${statusOf(code, signal)} before ${python} said anything: check that it starts ${python} there and passes standard input on${lastLineOf(logTail)}`;
+}
+
+const statusOf = (code: number | null, signal: NodeJS.Signals | null): string =>
+  signal === null ? `exit status ${code ?? 'unknown'}` : `signal ${signal}`;
+
+function lastLineOf(logTail: string): string {
+  const line = logTail.trimEnd().split('\n').at(-1)?.trim() ?? '';
+  return line === '' ? '' : `; its last line: ${line}`;
 }
 
 /** The oldest Python that the runner's sources can be read by. */
@@ -91,13 +97,11 @@ export function endedEarly(
   phase: string,
   logTail: string,
 ): string {
-  const lastLine = logTail.trimEnd().split('\n').at(-1)?.trim() ?? '';
-  const said = lastLine === '' ? '' : `; its last line: ${lastLine}`;
+  const said = lastLineOf(logTail);
   if (signal === 'SIGKILL') {
     return `The system killed the runner (SIGKILL) during ${phase}, probably because memory ran out: lower the batch${said}`;
   }
-  const how = signal === null ? `exit status ${code ?? 'unknown'}` : `signal ${signal}`;
-  return `The runner ended with ${how} during ${phase} before it was done: see the log${said}`;
+  return `The runner ended with ${statusOf(code, signal)} during ${phase} before it was done: see the log${said}`;
 }
 
 /** The message for an `error` event. The runner says what happened; what to do is said here, once. */

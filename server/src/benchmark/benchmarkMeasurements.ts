@@ -3,7 +3,7 @@
 import type { Range } from '../model/estimate.ts';
 import type { LayerMeasurement, LayerMeasurements } from '../model/measurement.ts';
 import type { Seconds } from '../model/units.ts';
-import type { DeviceKind } from './deviceChoice.ts';
+import type { BenchmarkDevice } from './deviceSchema.ts';
 import type { Machine } from './machine.ts';
 
 export interface BenchmarkMeasurements extends LayerMeasurements {
@@ -23,17 +23,6 @@ export interface BenchmarkMeasurements extends LayerMeasurements {
   readonly reached?: Machine;
   /** The step as Python; absent where it could not be written. */
   readonly program?: string;
-}
-
-export interface BenchmarkDevice {
-  readonly kind: DeviceKind;
-  /** "NVIDIA H200", or the processor with its threads. */
-  readonly name: string;
-  readonly torch: string;
-  readonly cuda?: string;
-  readonly memoryBytes?: number;
-  /** The precision that really ran. */
-  readonly precision: string;
 }
 
 export interface MeasuredLayer extends LayerMeasurement {

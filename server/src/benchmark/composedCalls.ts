@@ -139,16 +139,6 @@ function callOfComposite(training: TrainingGraph, composite: Composite): CallOfC
 const limitOf = (graph: Graph, members: readonly Operator[]): number | undefined =>
   scalarOf(graph, members.find(({ type }) => type === 'LessOrEqual' || type === 'Greater')?.inputs[1]);
 
-/** Of the first mean among them; `undefined` where they are not known numbers. */
-function axesOfMean(graph: Graph, members: readonly Operator[]): readonly number[] | undefined {
-  const mean = members.find((member) => member.type === 'ReduceMean');
-  const attribute = mean?.attributes.get('axes');
-  if (attribute?.kind === 'ints') return attribute.value;
-  const elements = graph.values.get(mean?.inputs[1] ?? '')?.content?.elements;
-  const numbers = elements?.filter((axis) => typeof axis === 'number');
-  return numbers?.length === elements?.length ? numbers : undefined;
-}
-
 /** Over as many of the last axes as its mean is; what is added to the variance is the epsilon. */
 function normalizationCall(
   training: TrainingGraph,
@@ -157,7 +147,10 @@ function normalizationCall(
   type: string,
 ): CallOfComposite | undefined {
   const { graph } = training.analysis;
-  const axes = axesOfMean(graph, members);
+  const mean = members.find((member) => member.type === 'ReduceMean');
+  const attribute = mean?.attributes.get('axes');
+  const axes =
+    attribute?.kind === 'ints' ? attribute.value : graph.values.get(mean?.inputs[1] ?? '')?.content?.elements;
   const epsilon = members
     .filter((member) => member.type === 'Add')
     .flatMap(({ inputs }) => inputs.flatMap((name) => scalarOf(graph, name) ?? []))[0];

@@ -1,7 +1,7 @@
 /** The device that ran, as results keep it. */
 
 import type { DeviceEvent } from './benchmarkEvents.ts';
-import type { BenchmarkDevice } from './benchmarkMeasurements.ts';
+import type { BenchmarkDevice } from './deviceSchema.ts';
 
 export const deviceOf = ({
   kind,

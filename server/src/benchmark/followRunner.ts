@@ -162,6 +162,9 @@ export function followRunner<Measurements>(
         case 'error':
           giveUp(event.kind, reported(event, python, batch));
           return;
+        case 'device':
+          collected.add(reachedBy(launcher, event));
+          return;
         default:
           collected.add(event);
       }
@@ -213,6 +216,13 @@ export function followRunner<Measurements>(
     });
     options.signal?.addEventListener('abort', onAbort, { once: true });
   });
+}
+
+/** Names the machine only where a launcher reached it: elsewhere it is this one, which Node.js names. */
+function reachedBy(launcher: readonly string[], { machine, ...event }: DeviceEvent): DeviceEvent {
+  return machine === undefined || launcher.length === 0
+    ? event
+    : { ...event, machine: { ...machine, launcher: launcher.join(' ') } };
 }
 
 function parseEvent(line: string): BenchmarkEvent | undefined {

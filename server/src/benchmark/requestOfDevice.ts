@@ -3,7 +3,7 @@
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import { gpuOfDevice } from '../hardware/gpuOfDevice.ts';
 import { precisions, type Scenario, type ScenarioRequest } from '../model/scenario.ts';
-import type { BenchmarkDevice } from './benchmarkMeasurements.ts';
+import type { BenchmarkDevice } from './deviceSchema.ts';
 
 /** Goes before every other request, none of which may set a global batch; `undefined` where the device has no profile and `machine`, its own, was not calibrated. */
 export function requestOfDevice(

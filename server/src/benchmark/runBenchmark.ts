@@ -4,7 +4,7 @@
  */
 
 import { type Seconds, seconds } from '../model/units.ts';
-import type { DeviceEvent, SharedStepEvent, StepEvent, Timing } from './benchmarkEvents.ts';
+import type { SharedStepEvent, StepEvent, Timing } from './benchmarkEvents.ts';
 import {
   type BenchmarkMeasurements,
   type MeasuredLayer,
@@ -13,8 +13,9 @@ import {
   originOf,
 } from './benchmarkMeasurements.ts';
 import type { BenchmarkPlan } from './benchmarkPlan.ts';
+import { CollectedRun, type MeasuringEvent } from './collectedRun.ts';
 import { deviceOf } from './deviceOf.ts';
-import { type Collected, followRunner, type ResultEvent, type RunnerOptions } from './followRunner.ts';
+import { followRunner, type RunnerOptions } from './followRunner.ts';
 import type { SharedStepPlan } from './sharedStep.ts';
 
 export interface BenchmarkOptions extends RunnerOptions {
@@ -31,24 +32,17 @@ export const runBenchmark = (
   plan: BenchmarkPlan,
   { shared, totalSeconds = Math.max(600, 10 * plan.budgetSeconds), ...options }: BenchmarkOptions,
 ) =>
-  followRunner(
-    shared === undefined ? plan : { ...plan, shared: shared.how },
-    new CollectedEvents(plan, options.launcher ?? []),
-    {
-      ...options,
-      totalSeconds,
-      batch: plan.batch,
-      ...(shared === undefined ? {} : { ranks: shared.ranks }),
-    },
-  );
+  followRunner(shared === undefined ? plan : { ...plan, shared: shared.how }, new CollectedEvents(plan), {
+    ...options,
+    totalSeconds,
+    batch: plan.batch,
+    ...(shared === undefined ? {} : { ranks: shared.ranks }),
+  });
 
 /** What the events of one run say, put together. */
-class CollectedEvents implements Collected<BenchmarkMeasurements> {
-  device: DeviceEvent | undefined;
-  done = false;
+class CollectedEvents extends CollectedRun<BenchmarkMeasurements> {
   readonly #layers = new Map<string, MeasuredLayer>();
   readonly #notMeasured = new Map<string, string>();
-  readonly #notes: string[] = [];
   readonly #known: ReadonlySet<string>;
   #step: StepEvent | undefined;
   #again: Seconds | undefined;
@@ -56,19 +50,13 @@ class CollectedEvents implements Collected<BenchmarkMeasurements> {
   #program: string | undefined;
   #shared: SharedStepEvent | undefined;
 
-  readonly #launcher: string;
-
-  constructor(plan: BenchmarkPlan, launcher: readonly string[]) {
-    this.#launcher = launcher.join(' ');
+  constructor(plan: BenchmarkPlan) {
+    super();
     this.#known = new Set(plan.layers.map((layer) => layer.name));
   }
 
-  add(event: ResultEvent): void {
+  protected measured(event: MeasuringEvent): void {
     switch (event.event) {
-      case 'device':
-        this.device = event;
-        this.#notes.push(...event.notes);
-        return;
       case 'layer':
         if (!this.#known.has(event.name)) return;
         if (event.reason !== undefined) this.#notMeasured.set(event.name, event.reason);
@@ -97,16 +85,8 @@ class CollectedEvents implements Collected<BenchmarkMeasurements> {
       case 'sharedStep':
         this.#shared = event;
         return;
-      case 'collective':
-        return;
-      case 'note':
-        if (this.#notes.length < 50) this.#notes.push(event.message);
-        return;
       case 'program':
         this.#program = event.source;
-        return;
-      case 'done':
-        this.done = true;
     }
   }
 
@@ -129,12 +109,10 @@ class CollectedEvents implements Collected<BenchmarkMeasurements> {
     return {
       origin: originOf(device, new Date()),
       device: deviceOf(device),
-      ...(this.#launcher === '' || device.machine === undefined
-        ? {}
-        : { reached: { ...device.machine, launcher: this.#launcher } }),
+      ...(device.machine === undefined ? {} : { reached: device.machine }),
       layers: this.#layers,
       notMeasured: this.#notMeasured,
-      notes: this.#notes,
+      notes: this.notes,
       ...(this.#gradientSums === undefined ? {} : { gradientSums: this.#gradientSums }),
       ...(this.#program === undefined ? {} : { program: this.#program }),
       ...(step === undefined ? {} : { step: step.whole, wholeStep: step }),

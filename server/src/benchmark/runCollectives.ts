@@ -1,15 +1,11 @@
 /** Measures collectives of torch.distributed over the GPUs of this machine, by size, with nothing beside them. */
 
 import { type Seconds, seconds } from '../model/units.ts';
-import {
-  type CollectiveEvent,
-  type CollectiveOperation,
-  collectiveOperations,
-  type DeviceEvent,
-} from './benchmarkEvents.ts';
-import type { BenchmarkDevice } from './benchmarkMeasurements.ts';
+import { type CollectiveEvent, type CollectiveOperation, collectiveOperations } from './benchmarkEvents.ts';
+import { CollectedRun, type MeasuringEvent } from './collectedRun.ts';
 import { deviceOf } from './deviceOf.ts';
-import { type Collected, followRunner, type ResultEvent, type RunnerOptions } from './followRunner.ts';
+import type { BenchmarkDevice } from './deviceSchema.ts';
+import { followRunner, type RunnerOptions } from './followRunner.ts';
 import type { Machine } from './machine.ts';
 
 export interface CollectivesOptions extends RunnerOptions {
@@ -49,32 +45,19 @@ export const runCollectives = ({
 }: CollectivesOptions) =>
   followRunner(
     { collectives: { operations: collectiveOperations, bytes: sizes, budgetSeconds } },
-    new CollectedRows(options.launcher ?? []),
+    new CollectedRows(),
     { ...options, ranks, batch: 1, totalSeconds: Math.max(600, 10 * budgetSeconds) },
   );
 
-class CollectedRows implements Collected<MeasuredCollectives> {
-  device: DeviceEvent | undefined;
-  done = false;
+class CollectedRows extends CollectedRun<MeasuredCollectives> {
   readonly #rows: MeasuredCollective[] = [];
-  readonly #notes: string[] = [];
-  readonly #launcher: string;
 
-  constructor(launcher: readonly string[]) {
-    this.#launcher = launcher.join(' ');
-  }
-
-  add(event: ResultEvent): void {
-    if (event.event === 'device') {
-      this.device = event;
-      this.#notes.push(...event.notes);
-    } else if (event.event === 'collective') this.#rows.push(rowOf(event));
-    else if (event.event === 'note') this.#notes.push(event.message);
-    else if (event.event === 'done') this.done = true;
+  protected measured(event: MeasuringEvent): void {
+    if (event.event === 'collective') this.#rows.push(rowOf(event));
   }
 
   get firstReason(): string {
-    return this.#notes[0] ?? '';
+    return this.notes[0] ?? '';
   }
 
   get measurements(): MeasuredCollectives | undefined {
@@ -83,10 +66,8 @@ class CollectedRows implements Collected<MeasuredCollectives> {
     return {
       device: deviceOf(this.device),
       rows: this.#rows,
-      notes: this.#notes,
-      ...(this.#launcher === '' || machine === undefined
-        ? {}
-        : { reached: { ...machine, launcher: this.#launcher } }),
+      notes: this.notes,
+      ...(machine === undefined ? {} : { reached: machine }),
     };
   }
 }

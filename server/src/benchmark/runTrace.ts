@@ -1,11 +1,12 @@
 /** Runs one step of a plan under torch.profiler: kernels by layer, gaps of the host, and a trace for Perfetto. */
 
 import { seconds } from '../model/units.ts';
-import type { DeviceEvent, LayerKernelsEvent, StepEvent, TracedStepEvent } from './benchmarkEvents.ts';
-import type { BenchmarkDevice } from './benchmarkMeasurements.ts';
+import type { LayerKernelsEvent, StepEvent, TracedStepEvent } from './benchmarkEvents.ts';
 import type { BenchmarkPlan } from './benchmarkPlan.ts';
+import { CollectedRun, type MeasuringEvent } from './collectedRun.ts';
 import { deviceOf } from './deviceOf.ts';
-import { type Collected, followRunner, type ResultEvent, type RunnerOptions } from './followRunner.ts';
+import type { BenchmarkDevice } from './deviceSchema.ts';
+import { followRunner, type RunnerOptions } from './followRunner.ts';
 
 /** Times in seconds. */
 export interface MeasuredTrace {
@@ -31,21 +32,14 @@ export const runTrace = (plan: BenchmarkPlan, options: RunnerOptions) =>
     totalSeconds: Math.max(600, 10 * plan.budgetSeconds),
   });
 
-class CollectedTrace implements Collected<MeasuredTrace> {
-  device: DeviceEvent | undefined;
-  done = false;
+class CollectedTrace extends CollectedRun<MeasuredTrace> {
   readonly #layers = new Map<string, LayerKernels>();
-  readonly #notes: string[] = [];
   readonly #parts: Buffer[] = [];
   #traced: TracedStep | undefined;
   #step: StepEvent | undefined;
 
-  add(event: ResultEvent): void {
+  protected measured(event: MeasuringEvent): void {
     switch (event.event) {
-      case 'device':
-        this.device = event;
-        this.#notes.push(...event.notes);
-        return;
       case 'layerKernels': {
         const { event: _, name, ...directions } = event;
         this.#layers.set(name, directions);
@@ -61,20 +55,11 @@ class CollectedTrace implements Collected<MeasuredTrace> {
         return;
       case 'step':
         this.#step = event;
-        return;
-      case 'note':
-        if (this.#notes.length < 50) this.#notes.push(event.message);
-        return;
-      case 'done':
-        this.done = true;
-        return;
-      default:
-        return;
     }
   }
 
   get firstReason(): string {
-    return this.#step?.reason ?? this.#notes[0] ?? '';
+    return this.#step?.reason ?? this.notes[0] ?? '';
   }
 
   get measurements(): MeasuredTrace | undefined {
@@ -86,7 +71,7 @@ class CollectedTrace implements Collected<MeasuredTrace> {
       layers: this.#layers,
       ...(whole == null ? {} : { untraced: seconds(whole.median) }),
       file: Buffer.concat(this.#parts),
-      notes: this.#notes,
+      notes: this.notes,
     };
   }
 }

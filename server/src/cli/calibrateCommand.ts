@@ -2,7 +2,6 @@
 
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
-import type { BenchmarkDevice } from '../benchmark/benchmarkMeasurements.ts';
 import { planBenchmark } from '../benchmark/benchmarkPlan.ts';
 import { fitKernels, type KernelTiming } from '../benchmark/calibration/fitKernels.ts';
 import { fitLink, type LinkFile } from '../benchmark/calibration/fitLink.ts';
@@ -11,6 +10,7 @@ import { requestOfConditions } from '../benchmark/calibration/requestOfCondition
 import { timingsOfRun } from '../benchmark/calibration/timingsOfRun.ts';
 import { computationOf } from '../benchmark/computation.ts';
 import type { DeviceKind } from '../benchmark/deviceChoice.ts';
+import type { BenchmarkDevice } from '../benchmark/deviceSchema.ts';
 import type { SavedCollectives } from '../benchmark/savedCollectives.ts';
 import type { SavedResult } from '../benchmark/savedResult.ts';
 import { computeOfStep } from '../estimate/computeOfStep.ts';

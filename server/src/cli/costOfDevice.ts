@@ -1,6 +1,6 @@
 /** The step of a benchmark as it is predicted for the device that ran, whatever the scenario's cluster is. */
 
-import type { BenchmarkDevice } from '../benchmark/benchmarkMeasurements.ts';
+import type { BenchmarkDevice } from '../benchmark/deviceSchema.ts';
 import { requestOfDevice } from '../benchmark/requestOfDevice.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import type { Scenario, ScenarioRequest } from '../model/scenario.ts';

@@ -10,7 +10,7 @@ export async function runWithProgress<Measurements>(
     device,
     launcher,
     python,
-  }: Pick<RunnerOptions, 'device' | 'launcher'> & { readonly python: string | undefined },
+  }: Required<Pick<RunnerOptions, 'device' | 'launcher'>> & { readonly python: string | undefined },
   run: (options: RunnerOptions) => Promise<RunnerOutcome<Measurements>>,
 ): Promise<RunnerOutcome<Measurements>> {
   const abort = new AbortController();
@@ -19,8 +19,8 @@ export async function runWithProgress<Measurements>(
   const showProgress = progressLine();
   const outcome = await run({
     runner: fileURLToPath(new URL('./runner', import.meta.url)),
-    device: device ?? 'auto',
-    launcher: launcher ?? [],
+    device,
+    launcher,
     signal: abort.signal,
     onProgress: ({ message, fraction }) =>
       showProgress(`${(fraction * 100).toFixed(0).padStart(3)} %  ${message}`),

@@ -14,7 +14,8 @@
 import { printDimension } from '../model/dimension.ts';
 import { atLeast, formatBytes, formatFlops, formatTime } from '../model/format.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
-import { memoize } from '../model/memoize.ts';
+import { memoize, memoizeOfObject } from '../model/memoize.ts';
+import type { ParallelCost } from '../model/stepCost.ts';
 import { add, type Seconds, seconds } from '../model/units.ts';
 import { hoverLine } from './hover.ts';
 import { isOfScenario, lineCost, measuredText, measuredTime, predictedOfDevice } from './lineCost.ts';
@@ -183,10 +184,9 @@ function hintText(
 function exchangeParts(row: LayerRow, view: ModelView, print: ReturnType<typeof makePrint>): readonly Part[] {
   const { parallel } = view.estimate.cost ?? {};
   if (parallel === undefined) return [];
-  const names = new Set(row.layers.map(({ name }) => name));
+  const exchanged = exchangedIn(parallel);
   const kinds = new Map<string, { readonly count: number; readonly time: number }>();
-  for (const { layer, collective, count, time } of parallel.collectives) {
-    if (!names.has(layer)) continue;
+  for (const { collective, count, time } of row.layers.flatMap(({ name }) => exchanged.get(name) ?? [])) {
     const before = kinds.get(collective) ?? { count: 0, time: 0 };
     kinds.set(collective, { count: before.count + count, time: before.time + time });
   }
@@ -196,6 +196,17 @@ function exchangeParts(row: LayerRow, view: ModelView, print: ReturnType<typeof 
   // Layouts are not costed with measured times: both never stand in one hint.
   return [{ text: `${kind} ×${count}, ${print.time(seconds(time))}`, rank: 1 }];
 }
+
+/** By layer: every line of a text asks. */
+const exchangedIn = memoizeOfObject(({ collectives }: ParallelCost) => {
+  const found = new Map<string, (typeof collectives)[number][]>();
+  for (const each of collectives) {
+    const others = found.get(each.layer);
+    if (others === undefined) found.set(each.layer, [each]);
+    else others.push(each);
+  }
+  return found;
+});
 
 /** What is predicted for the device that ran stands apart only where the time before it is of another one. */
 function measuredParts(

@@ -1,7 +1,7 @@
 /** A benchmarked model as it is predicted for the device that ran, for an editor. */
 
 import type { OpenedModel } from '../analysis/openedModel.ts';
-import type { BenchmarkDevice } from '../benchmark/benchmarkMeasurements.ts';
+import type { BenchmarkDevice } from '../benchmark/deviceSchema.ts';
 import { requestOfDevice } from '../benchmark/requestOfDevice.ts';
 import { estimateInSteps } from '../estimate/estimateModel.ts';
 import type { Scenario, ScenarioRequest } from '../model/scenario.ts';

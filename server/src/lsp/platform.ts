@@ -1,7 +1,7 @@
 /** What the server needs of the place it runs in. Node and a browser worker each hand over their own. */
 
-import type { BenchmarkDevice } from '../benchmark/benchmarkMeasurements.ts';
 import type { DeviceChoice } from '../benchmark/deviceChoice.ts';
+import type { BenchmarkDevice } from '../benchmark/deviceSchema.ts';
 import type { ModelEstimate } from '../estimate/estimateModel.ts';
 import type { ByteSource } from '../formats/byteSource.ts';
 import type { FolderEntry } from '../language/textFeatures.ts';

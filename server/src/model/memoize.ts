@@ -14,3 +14,18 @@ export function memoize<Question, Answer>(
     return found;
   };
 }
+
+/** The same of an object that does not change, kept as long as the object is. */
+export function memoizeOfObject<Thing extends object, Answer>(
+  answer: (thing: Thing) => Answer,
+): (thing: Thing) => Answer {
+  const known = new WeakMap<Thing, Answer>();
+  return (thing) => {
+    let found = known.get(thing);
+    if (found === undefined) {
+      found = answer(thing);
+      known.set(thing, found);
+    }
+    return found;
+  };
+}

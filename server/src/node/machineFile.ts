@@ -2,7 +2,7 @@
 
 import { existsSync, mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { BenchmarkDevice } from '../benchmark/benchmarkMeasurements.ts';
+import type { BenchmarkDevice } from '../benchmark/deviceSchema.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import { gpuOfDevice } from '../hardware/gpuOfDevice.ts';
 import { readClusterProfile } from '../hardware/readClusterProfile.ts';

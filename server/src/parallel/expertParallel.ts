@@ -9,7 +9,7 @@
 
 import type { ModelAnalysis } from '../analysis/modelAnalysis.ts';
 import { isKnownShape, isWeight, type Operator } from '../model/graph.ts';
-import { memoizeRecent } from '../model/memoizeRecent.ts';
+import { memoizeOfObject } from '../model/memoize.ts';
 import { isMixture } from '../operators/contrib/mixtureOfExperts.ts';
 import type { BoundFactor, DividedGraph } from './boundMap.ts';
 import type { AxisDivision, DividedFactor, Split } from './division.ts';
@@ -27,23 +27,20 @@ export interface ExpertParallel {
 
 /** How many experts each mixture of a model has, where their weights lie side by side. */
 export const expertCounts = (analysis: ModelAnalysis): readonly number[] => [
-  ...new Set(startsOfExperts(analysis, 'all').values()),
+  ...new Set(startsOfExperts(analysis).values()),
 ];
 
 /** Experts of the operator that rows are dispatched to, by its index. */
-const startsOfExperts = memoizeRecent(
-  (analysis: ModelAnalysis, _: 'all'): ReadonlyMap<number, number> => {
-    const found = new Map<number, number>();
-    for (const operator of analysis.graph.operators) {
-      const experts = isMixture(operator)
-        ? leadingSize(analysis, operator.inputs[2])
-        : expertsOfProduct(analysis, operator);
-      if (experts !== undefined && experts > 1) found.set(operator.index, experts);
-    }
-    return found;
-  },
-  (known, asked) => known === asked,
-);
+const startsOfExperts = memoizeOfObject((analysis: ModelAnalysis): ReadonlyMap<number, number> => {
+  const found = new Map<number, number>();
+  for (const operator of analysis.graph.operators) {
+    const experts = isMixture(operator)
+      ? leadingSize(analysis, operator.inputs[2])
+      : expertsOfProduct(analysis, operator);
+    if (experts !== undefined && experts > 1) found.set(operator.index, experts);
+  }
+  return found;
+});
 
 /** Of a product of chosen rows with the weights of experts. */
 function expertsOfProduct(analysis: ModelAnalysis, { type, inputs }: Operator): number | undefined {
@@ -85,7 +82,7 @@ const isStored = ({ graph, costing }: ModelAnalysis, name: string): boolean =>
 export function divideExperts(divided: DividedGraph, ways: number): ExpertParallel {
   const { analysis } = divided.training;
   const { graph } = analysis;
-  const starts = startsOfExperts(analysis, 'all');
+  const starts = startsOfExperts(analysis);
   const [experts, rows] = [emptyDivision(), emptyDivision()];
   const mixtures: number[] = [];
   const dispatched = new Map<string, number>();

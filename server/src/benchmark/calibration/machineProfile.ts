@@ -3,7 +3,7 @@
 import { gpuOfDevice } from '../../hardware/gpuOfDevice.ts';
 import type { KernelRates } from '../../hardware/kernelRates.ts';
 import type { ClusterFile, KernelsFile } from '../../hardware/profileOfFile.ts';
-import type { BenchmarkDevice } from '../benchmarkMeasurements.ts';
+import type { BenchmarkDevice } from '../deviceSchema.ts';
 import type { LinkFile } from './fitLink.ts';
 
 /** Of a processor, as its system tells. */

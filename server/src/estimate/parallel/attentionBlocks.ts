@@ -11,7 +11,7 @@ import type { GpuProfile } from '../../hardware/clusterProfile.ts';
 import type { KernelWork } from '../../hardware/kernelWork.ts';
 import { floatAt } from '../../model/at.ts';
 import { bytes, flops } from '../../model/units.ts';
-import { type OperatorTimes, operatorTimes, type PassTimes } from '../plan/operatorTimes.ts';
+import { columnsBy, type OperatorTimes, operatorTimes, type PassTimes } from '../plan/operatorTimes.ts';
 
 /** `times` with those of the blocks in the place of whole kernels; `cores`: operators of attention that is computed so. */
 export function timesInBlocks(
@@ -51,24 +51,9 @@ export function timesInBlocks(
 }
 
 function replaced(before: PassTimes, blocks: PassTimes, own: ReadonlySet<number>): PassTimes {
-  const column = (key: keyof PassTimes): Float64Array =>
-    before[key].map((value, index) => (own.has(index) ? floatAt(blocks[key], index) : value));
-  return {
-    middle: column('middle'),
-    low: column('low'),
-    high: column('high'),
-    launches: column('launches'),
-    compute: column('compute'),
-    memory: column('memory'),
-    launch: column('launch'),
-    onOwn: column('onOwn'),
-    onOther: column('onOther'),
-    onRoofline: column('onRoofline'),
-    doubtOwn: column('doubtOwn'),
-    doubtOther: column('doubtOther'),
-    doubtRoofline: column('doubtRoofline'),
-    bytes: column('bytes'),
-  };
+  return columnsBy((key) =>
+    before[key].map((value, index) => (own.has(index) ? floatAt(blocks[key], index) : value)),
+  );
 }
 
 /** What is not one kernel of attention is as it was: written out, it computes over all keys at once. */

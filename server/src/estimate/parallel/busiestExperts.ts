@@ -5,7 +5,7 @@
  */
 
 import { floatAt } from '../../model/at.ts';
-import { mapWeights, type OperatorTimes, type PassTimes } from '../plan/operatorTimes.ts';
+import { mapColumns, mapWeights, type OperatorTimes, type PassTimes } from '../plan/operatorTimes.ts';
 
 /** `imbalance`: rows of that GPU over the mean. 1 gives the times as they are. */
 export function timesOfBusiest(
@@ -19,25 +19,10 @@ export function timesOfBusiest(
     for (const index of mixtures) copy[index] = floatAt(copy, index) * imbalance;
     return copy;
   };
-  const busiest = (pass: PassTimes): PassTimes => {
-    const grown = (key: keyof PassTimes): Float64Array => grownColumn(pass[key]);
-    return {
-      middle: grown('middle'),
-      low: grown('low'),
-      high: grown('high'),
-      launches: pass.launches,
-      compute: grown('compute'),
-      memory: grown('memory'),
-      launch: grown('launch'),
-      onOwn: grown('onOwn'),
-      onOther: grown('onOther'),
-      onRoofline: grown('onRoofline'),
-      doubtOwn: grown('doubtOwn'),
-      doubtOther: grown('doubtOther'),
-      doubtRoofline: grown('doubtRoofline'),
-      bytes: grown('bytes'),
-    };
-  };
+  const busiest = (pass: PassTimes): PassTimes => ({
+    ...mapColumns(pass, grownColumn),
+    launches: pass.launches,
+  });
   return {
     forward: busiest(times.forward),
     backward: busiest(times.backward),

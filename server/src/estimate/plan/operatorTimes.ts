@@ -125,22 +125,7 @@ export function addedTimes(
       sums[index] = leftWeight * floatAt(one, index) + rightWeight * floatAt(other, index);
     return sums;
   };
-  return {
-    middle: added('middle'),
-    low: added('low'),
-    high: added('high'),
-    launches: added('launches'),
-    compute: added('compute'),
-    memory: added('memory'),
-    launch: added('launch'),
-    onOwn: added('onOwn'),
-    onOther: added('onOther'),
-    onRoofline: added('onRoofline'),
-    doubtOwn: added('doubtOwn'),
-    doubtOther: added('doubtOther'),
-    doubtRoofline: added('doubtRoofline'),
-    bytes: added('bytes'),
-  };
+  return columnsBy(added);
 }
 
 /** Times of the folded graph for the operators of the whole one. */
@@ -158,42 +143,28 @@ export const mapWeights = (
   of: (column: Float64Array) => Float64Array,
 ): WeightTimes => ({ middle: of(middle), low: of(low), high: of(high), launches: of(launches) });
 
-const mapColumns = (pass: PassTimes, of: (column: Float64Array) => Float64Array): PassTimes => ({
-  middle: of(pass.middle),
-  low: of(pass.low),
-  high: of(pass.high),
-  launches: of(pass.launches),
-  compute: of(pass.compute),
-  memory: of(pass.memory),
-  launch: of(pass.launch),
-  onOwn: of(pass.onOwn),
-  onOther: of(pass.onOther),
-  onRoofline: of(pass.onRoofline),
-  doubtOwn: of(pass.doubtOwn),
-  doubtOther: of(pass.doubtOther),
-  doubtRoofline: of(pass.doubtRoofline),
-  bytes: of(pass.bytes),
+export const mapColumns = (pass: PassTimes, of: (column: Float64Array) => Float64Array): PassTimes =>
+  columnsBy((key) => of(pass[key]));
+
+/** Every column by its name. */
+export const columnsBy = (of: (key: keyof PassTimes) => Float64Array): PassTimes => ({
+  middle: of('middle'),
+  low: of('low'),
+  high: of('high'),
+  launches: of('launches'),
+  compute: of('compute'),
+  memory: of('memory'),
+  launch: of('launch'),
+  onOwn: of('onOwn'),
+  onOther: of('onOther'),
+  onRoofline: of('onRoofline'),
+  doubtOwn: of('doubtOwn'),
+  doubtOther: of('doubtOther'),
+  doubtRoofline: of('doubtRoofline'),
+  bytes: of('bytes'),
 });
 
-function emptyTimes(count: number): PassTimes {
-  const column = () => new Float64Array(count);
-  return {
-    middle: column(),
-    low: column(),
-    high: column(),
-    launches: column(),
-    compute: column(),
-    memory: column(),
-    launch: column(),
-    onOwn: column(),
-    onOther: column(),
-    onRoofline: column(),
-    doubtOwn: column(),
-    doubtOther: column(),
-    doubtRoofline: column(),
-    bytes: column(),
-  };
-}
+const emptyTimes = (count: number): PassTimes => columnsBy(() => new Float64Array(count));
 
 function emptyWeights(count: number): WeightTimes {
   const column = () => new Float64Array(count);

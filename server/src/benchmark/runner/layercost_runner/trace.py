@@ -9,13 +9,12 @@ import os
 import tempfile
 from typing import Any, Optional, Sequence
 
-import torch
 from torch import Tensor
+from torch.profiler import ProfilerActivity, profile, record_function
 
 from .device import Device
 from .events import Events
 from .network import Network
-from .operators import Unsupported
 from .plan import Layer, Operator
 from .step import Step, first_forward
 from .trace_kernels import LAYER, UPDATE, kernels_of_step
@@ -26,11 +25,7 @@ CHUNK = 512 * 1024
 
 
 def trace_step(network: Network, device: Device, events: Events) -> None:
-    """Sends the kernels of each layer, the step as a whole, and the trace itself in parts. Raises `Unsupported`."""
-    try:
-        from torch.profiler import ProfilerActivity, profile, record_function
-    except ImportError as error:
-        raise Unsupported(f"torch {torch.__version__} has no profiler") from error
+    """Sends the kernels of each layer, the step as a whole, and the trace itself in parts."""
     plan = network.plan
     if plan.recomputed or plan.compile is not None:
         events.note("The traced step ran eager and recomputed nothing, so that each kernel has its layer")
@@ -59,8 +54,8 @@ def trace_step(network: Network, device: Device, events: Events) -> None:
                 scope.__exit__(None, None, None)
 
     targets = first_forward(network, device, events)
-    update = NamedUpdate(Update(plan, device, network.parameters() if plan.training else []), record_function)
-    step = Step(plan, device, forward, update, targets)  # type: ignore[arg-type]
+    update = NamedUpdate(plan, device, network.parameters() if plan.training else [])
+    step = Step(plan, device, forward, update, targets)
     events.progress("warming up", 0.5, 1)
     step.times(0, most=1)
     kinds = [ProfilerActivity.CPU]
@@ -86,18 +81,12 @@ def trace_step(network: Network, device: Device, events: Events) -> None:
         events.send("traceFile", part=part)
 
 
-class NamedUpdate:
+class NamedUpdate(Update):
     """The update under a name of its own in the trace."""
 
-    def __init__(self, update: Update, named: Any) -> None:
-        self._update = update
-        self._named = named
-        self.clear_gradients = update.clear_gradients
-        self.backward = update.backward
-
     def step(self) -> None:
-        with self._named(UPDATE):
-            self._update.step()
+        with record_function(UPDATE):
+            super().step()
 
 
 def _name_layers(trace_events: list[dict[str, Any]], layers: Sequence[Layer]) -> None:
