@@ -105,7 +105,7 @@ function stage(name, what, words) {
     name,
     what,
     run: async (log) => {
-      const timeout = 35 * 60_000;
+      const timeout = 20 * 60_000;
       const { status, output } = await run(process.execPath, words, { cwd: root, log, timeout });
       return status === 3 ? { missing: output.trim() } : { status, output };
     },
@@ -123,7 +123,8 @@ async function testUnits(log) {
   if ('missing' in neovim) console.log(`  ${neovim.missing}`);
   const env = 'path' in python ? { LAYERCOST_PYTHON: python.path } : {};
   const words = [module('vitest/vitest.mjs'), 'run'];
-  return run(process.execPath, words, { cwd: root, log, timeout: 20 * 60_000, env });
+  // They take about 15 minutes on two slow cores.
+  return run(process.execPath, words, { cwd: root, log, timeout: 35 * 60_000, env });
 }
 
 /** The runner's tests use torch on the processor, so that a machine without a GPU checks it too. */
