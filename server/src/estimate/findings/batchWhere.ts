@@ -13,27 +13,47 @@ export interface LargerBatch {
 }
 
 /**
- * A batch per GPU, up to `largestGrowth` times the present one, with which a step `holds` when it is costed. Kernels do not
- * grow as their batch does: the batch that would be enough if they did is costed, and the search goes on from there.
+ * A batch per GPU, up to `largestGrowth` times the present one, with which a step holds when it is costed: where its
+ * `margin`, in seconds, is not negative. Kernels do not grow as their batch does: the batch that would be enough if they
+ * did is costed first. From there the margins of the last two steps lead on, because a step is nearly linear in its batch.
  */
 export function batchWhere(
   plan: StepPlan,
-  holds: (plan: StepPlan, growth: number) => boolean,
+  margin: (plan: StepPlan, growth: number) => number,
 ): LargerBatch | undefined {
   const most = plan.training.batch * largestGrowth;
-  let from = plan;
+  let from: CostedBatch = { plan, margin: margin(plan, 1) };
+  let before: CostedBatch | undefined;
   for (let tries = 0; tries < mostTries; tries += 1) {
-    const { batch: present } = from.training;
-    const found = enoughIfProportional(present, most, (growth) => holds(from, growth));
+    const { batch: present } = from.plan.training;
+    const found =
+      enoughByLine(before, from) ??
+      enoughIfProportional(present, most, (growth) => margin(from.plan, growth) >= 0);
     if (found === undefined) return undefined;
     const batch = Math.min(most, Math.max(found, Math.ceil(present * leastGrowth)));
     const there = recost(plan, { batchPerGpu: batch });
     if (there === undefined) return { batch };
-    if (holds(there, 1)) return { batch, plan: there };
+    const costed = { plan: there, margin: margin(there, 1) };
+    if (costed.margin >= 0) return { batch, plan: there };
     if (batch === most) return undefined;
-    from = there;
+    before = from;
+    from = costed;
   }
   return undefined;
+}
+
+interface CostedBatch {
+  readonly plan: StepPlan;
+  /** Seconds, negative where the step does not hold. */
+  readonly margin: number;
+}
+
+/** The batch at which the line through two margins crosses zero; `undefined` where it does not rise. */
+function enoughByLine(first: CostedBatch | undefined, second: CostedBatch): number | undefined {
+  if (first === undefined || second.margin <= first.margin) return undefined;
+  const { batch } = second.plan.training;
+  const rise = (second.margin - first.margin) / (batch - first.plan.training.batch);
+  return Math.ceil(batch - second.margin / rise);
 }
 
 /** Times that a step is costed for one line of advice. */

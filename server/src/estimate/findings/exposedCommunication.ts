@@ -139,7 +139,7 @@ function remedyOf(step: EstimatedStep): Pick<Finding, 'fix' | 'change'> {
       : `send fewer bytes: ${isNarrow ? '' : 'gradients in half precision, or '}fewer parameters`;
   const found = batchWhere(plan, (there, growth) => {
     const { exposedTime, step: time } = timesOf(there, 'middle', growth);
-    return exposedTime < threshold * time;
+    return threshold * time - exposedTime;
   });
   if (found === undefined) {
     const fix = `No batch up to ${batch * largestGrowth} per GPU hides it: ${narrower}, use a faster network or fewer GPUs`;

@@ -21,12 +21,12 @@ export function launchBound(step: EstimatedStep): readonly Finding[] {
   const found = batchWhere(plan, (there, growth) => {
     if (growth === 1) {
       const { hostTime, step: time } = timesOf(there, 'middle');
-      return hostTime < threshold * time;
+      return threshold * time - hostTime;
     }
     const kernels = kernelsOf(there);
     // Only what is above the time of empty kernels grows with the batch; the host's work does not.
     const busy = kernels.floor + (kernels.ofModel - kernels.floor) * growth + kernels.ofUpdate;
-    return busy >= (1 - threshold) * Math.max(busy, kernels.launches * there.behaviour.launch.middle);
+    return busy - (1 - threshold) * Math.max(busy, kernels.launches * there.behaviour.launch.middle);
   });
   const batch = found?.batch;
   const { advice, option } = compilation(plan);
