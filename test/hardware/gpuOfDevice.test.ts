@@ -27,6 +27,10 @@ it.each([
   ['NVIDIA A10G', 22.1, 'a10g'],
   ['NVIDIA L4', 22.2, 'l4'],
   ['NVIDIA L40S', 44.5, 'l40s'],
+  ['NVIDIA L40', 44.5, 'l40'],
+  ['NVIDIA A30', 23.5, 'a30'],
+  ['NVIDIA A2', 14.6, 'a2'],
+  ['NVIDIA H100 NVL', 93.1, 'h100-nvl'],
   ['AMD Instinct MI300X', 191.7, 'mi300x'],
 ])('%s of %d GiB is %s', (name, memory, gpu) => {
   expect(gpuOfDevice(name, memory * gib)?.name).toBe(gpu);

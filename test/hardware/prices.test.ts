@@ -99,7 +99,7 @@ describe("SkyPilot's catalogues", () => {
       'p5.48xlarge,H100,8.0,192.0,2048.0,,55.04,16.9,us-east-1,use1-az2',
       'p5.48xlarge,H100,8.0,192.0,2048.0,,68.8,,us-west-1,usw1-az1',
       'm8i.large,,,2.0,8.0,,0.1,0.05,us-east-1,use1-az1',
-      'p5e.48xlarge,H200,8.0,192.0,2048.0,,,44.8,us-east-1,use1-az1',
+      'p3dn.24xlarge,V100-32GB,8.0,96.0,768.0,,,9.4,us-east-1,use1-az1',
     ];
     expect(read(rows.join('\n'))).toEqual({
       offers: [

@@ -14,7 +14,7 @@ const contentOf = (path: string): unknown => JSON.parse(readFileSync(path, 'utf8
 /** Lanes of fp32 in a multiprocessor: CUDA C++ programming guide, arithmetic instructions; AMD's CDNA 1 to 3; AVX2 and AVX-512. */
 function lanesOf(name: string, architecture: string): number {
   if (name.startsWith('cpu-')) return name.includes('gold') ? 32 : 16;
-  if (/^(p100|a100|a800)/.test(name)) return 64;
+  if (/^(p100|a100|a800|a30)/.test(name)) return 64;
   const lanes: Readonly<Record<string, number>> = { kepler: 192, volta: 64, turing: 64, cdna: 64, cdna2: 64 };
   return lanes[architecture] ?? 128;
 }
@@ -121,6 +121,10 @@ describe('built-in profiles', () => {
     ['g4dn.12xlarge', 'g4dn-12xlarge'],
     ['DGX A100', 'dgx-a100'],
     ['dgx_h200', 'dgx-h200'],
+    ['p5en.48xlarge', 'p5en-48xlarge'],
+    ['BM.GPU.H100.8', 'bm-gpu-h100-8'],
+    ['BM.GPU.A100-v2.8', 'bm-gpu-a100-v2-8'],
+    ['g2-standard-96', 'g2-standard-96'],
     ['A100-SXM-80GB', 'a100-sxm-80gb'],
     ['', undefined],
     ['dgx', undefined],

@@ -6,8 +6,10 @@
 
 import type { GpuProfile } from './clusterProfile.ts';
 import { gpuProfileOfFile } from './profileOfFile.ts';
+import a2 from './profiles/gpus/a2.json';
 import a10 from './profiles/gpus/a10.json';
 import a10g from './profiles/gpus/a10g.json';
+import a30 from './profiles/gpus/a30.json';
 import a40 from './profiles/gpus/a40.json';
 import a100Pcie40gb from './profiles/gpus/a100-pcie-40gb.json';
 import a100Pcie80gb from './profiles/gpus/a100-pcie-80gb.json';
@@ -24,6 +26,7 @@ import gh200 from './profiles/gpus/gh200.json';
 import gtx1080 from './profiles/gpus/gtx-1080.json';
 import gtx1080Ti from './profiles/gpus/gtx-1080-ti.json';
 import h20 from './profiles/gpus/h20.json';
+import h100Nvl from './profiles/gpus/h100-nvl.json';
 import h100Pcie from './profiles/gpus/h100-pcie.json';
 import h100Sxm from './profiles/gpus/h100-sxm.json';
 import h200Sxm from './profiles/gpus/h200-sxm.json';
@@ -32,6 +35,7 @@ import k20x from './profiles/gpus/k20x.json';
 import k40 from './profiles/gpus/k40.json';
 import k80 from './profiles/gpus/k80.json';
 import l4 from './profiles/gpus/l4.json';
+import l40 from './profiles/gpus/l40.json';
 import l40s from './profiles/gpus/l40s.json';
 import m40 from './profiles/gpus/m40.json';
 import mi100 from './profiles/gpus/mi100.json';
@@ -94,18 +98,22 @@ export const builtInGpus: readonly GpuProfile[] = [
   a100Sxm40gb,
   a100Sxm80gb,
   a800Sxm80gb,
+  a30,
+  a2,
   a10,
   a10g,
   a40,
   rtx3090,
   rtxA6000,
   l4,
+  l40,
   l40s,
   rtx4090,
   rtx6000Ada,
   rtx5090,
   rtxPro6000Server,
   h100Pcie,
+  h100Nvl,
   h100Sxm,
   h800Sxm,
   h20,

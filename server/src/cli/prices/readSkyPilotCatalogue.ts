@@ -65,6 +65,7 @@ const accelerators: readonly (readonly [machine: string, accelerator: string])[]
   ['a3-megagpu-', 'H100-MEGA'],
   ['a3-ultragpu-', 'H200'],
   ['a4-highgpu-', 'B200'],
+  ['g2-standard-', 'L4'],
 ];
 
 /** Nothing where the price of the GPUs is not in the file: that of the rest would look like a bargain. */
