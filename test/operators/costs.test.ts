@@ -121,6 +121,17 @@ const flopRows: readonly (readonly [string, Application, Gradients, Flops])[] = 
     [2 * (2 * 3 * 4 + 2 * 4 * 5), 0, 0],
   ],
   [
+    // The first product has the gradients of both operands; so has the second, whose first operand is that product.
+    'three operands have the gradients of two products',
+    {
+      type: 'Einsum',
+      inputs: ['float32[2, 3]', 'float32[3, 4]', 'float32[4, 5]'],
+      attributes: { equation: 'ij,jk,kl->il' },
+    },
+    ['data', 'weight', 'weight'],
+    [2 * (2 * 3 * 4 + 2 * 4 * 5), 2 * (2 * 3 * 4 + 2 * 4 * 5), 2 * (2 * 3 * 4 + 2 * 4 * 5)],
+  ],
+  [
     'an einsum that sums nothing is element-wise',
     { type: 'Einsum', inputs: ['float32[4]', 'float32[5]'], attributes: { equation: 'i,j->ij' } },
     [],
@@ -135,6 +146,17 @@ const flopRows: readonly (readonly [string, Application, Gradients, Flops])[] = 
     },
     ['data', 'data', 'data'],
     [4 * 16 * 128 * 128 * 64, 8 * 16 * 128 * 128 * 64, 0],
+  ],
+  [
+    // Of values, of weights and of queries; `FlopCounterMode` of PyTorch 2.13 of attention written out.
+    'attention whose keys are frozen has three of four gradients',
+    {
+      type: 'Attention',
+      opset: 23,
+      inputs: ['float32[2, 8, 128, 64]', 'float32[2, 8, 128, 64]', 'float32[2, 8, 128, 64]'],
+    },
+    ['data', 'none', 'data'],
+    [4 * 16 * 128 * 128 * 64, 6 * 16 * 128 * 128 * 64, 0],
   ],
   [
     'a causal mask does not halve, grouped queries do not divide',
@@ -324,7 +346,25 @@ const savedRows: readonly (readonly [string, Application, Gradients, readonly st
       attributes: { equation: 'ab,bc,cd,de->ae' },
     },
     ['data', 'data', 'data', 'data'],
-    ['input 0', 'input 1', 'input 2', 'input 3', `products (${3 * 5 + 3 * 6} float32, 0 B)`],
+    [
+      'input 0',
+      'input 1',
+      'product 1 (15 float32, 0 B)',
+      'input 2',
+      'product 2 (18 float32, 0 B)',
+      'input 3',
+    ],
+  ],
+  [
+    // 2 · 8 · 10 · 64 of the first product; the weight [10, 64, 64] is laid out as [64, 10 · 64], a copy.
+    'Einsum copies of what no strides show as matrices',
+    {
+      type: 'Einsum',
+      inputs: ['float32[2, 8, 64]', 'float32[10, 64, 64]', 'float32[2, 8, 64]'],
+      attributes: { equation: 'bxi,oij,byj->boxy' },
+    },
+    ['data', 'weight', 'data'],
+    ['input 0', 'operand 1 (40960 float32, 0 B)', 'product 1 (10240 float32, 0 B)', 'input 2'],
   ],
   // `saved_tensors_hooks` of PyTorch 2.13 around `scatter_add`, `scatter_reduce` and `index_add`.
   ['ScatterElements that adds its indices', scatterElements('add'), ['data', 'none', 'data'], ['input 1']],
@@ -489,7 +529,8 @@ const classRows: readonly (readonly [string, Application, KnownCost['class'], nu
   ['a reshape', { type: 'Reshape', inputs: [x, [2, -1]] }, 'view', 0],
   ['a transpose', { type: 'Transpose', inputs: [x] }, 'view', 0],
   ['a slice', { type: 'Slice', inputs: [x, [0], [1], [0]] }, 'view', 0],
-  ['Dropout in inference', { type: 'Dropout', inputs: [x] }, 'view', 0],
+  ['Dropout of what has no gradient', { type: 'Dropout', inputs: [x] }, 'elementwise', 1],
+  ['Dropout of nothing', { type: 'Dropout', inputs: [x], opset: 11, attributes: { ratio: 0 } }, 'view', 0],
   ['sizes of a tensor', { type: 'Shape', inputs: [x] }, 'shape', 0],
   ['arithmetic on sizes', { type: 'Mul', inputs: [[2], [12]] }, 'shape', 0],
   ['a product of activations', { type: 'Mul', inputs: [x, x] }, 'elementwise', 1],

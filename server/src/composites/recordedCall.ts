@@ -16,9 +16,11 @@ export interface RecordedCall extends CompositeMatch {
 /** By the name of the function, with its overload where overloads keep other things. */
 const keptBy: Readonly<Record<string, Kept>> = {
   'aten.atan2': 'inputs',
+  'aten.binary_cross_entropy': 'inputs',
   'aten.exp2': 'result',
   'aten.expm1': 'result',
   'aten.frac': 'nothing',
+  'aten.huber_loss': 'inputs',
   'aten.hypot': 'both',
   'aten.lerp.Scalar': 'nothing',
   'aten.lerp.Tensor': 'inputs',
@@ -34,6 +36,8 @@ const keptBy: Readonly<Record<string, Kept>> = {
   'aten.mse_loss': 'inputs',
   'aten.nan_to_num': 'inputs',
   'aten.sinc': 'inputs',
+  'aten.smooth_l1_loss': 'inputs',
+  'aten.soft_margin_loss': 'inputs',
   'aten.trunc': 'nothing',
   'aten.xlogy': 'inputs',
 };

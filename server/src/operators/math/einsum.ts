@@ -8,6 +8,7 @@
 import { broadcastDimensions, type Dimension } from '../../model/dimension.ts';
 import { isFloatingPoint } from '../../model/elementType.ts';
 import type {
+  BoundTensor,
   CostContext,
   Inference,
   InferenceContext,
@@ -31,11 +32,13 @@ import {
 } from '../vocabulary/types.ts';
 import {
   addTraffic,
+  addWork,
   backwardOf,
   cost,
   float32Traffic,
   savedInput,
   trafficOf,
+  trafficOfElements,
   unknownCost,
   unknownShapeCost,
   work,
@@ -149,54 +152,136 @@ function einsumCost(context: CostContext): OperatorCost {
       sizes.set(label, Math.max(sizes.get(label) ?? 1, known[index]?.dimensions[axis] ?? 1));
     }
   }
-  const { multiplyAdds, intermediates } = contraction(equation, sizes);
+  const steps = contraction(equation, sizes);
+  const multiplyAdds = steps.reduce((sum, step) => sum + step.multiplyAdds, 0);
+  const intermediates = steps.slice(0, -1).reduce((sum, step) => sum + step.elements, 0);
   const contracts = [...sizes.keys()].some((label) => !equation.result.includes(label)) && known.length > 1;
-  const amount = contracts
-    ? { flops: 2 * multiplyAdds }
-    : { operations: Math.max(multiplyAdds, output.elements) };
+  const amount = (count: number) => (contracts ? { flops: 2 * count } : { operations: count });
   const forward = work({
-    ...amount,
+    ...amount(contracts ? multiplyAdds : Math.max(multiplyAdds, output.elements)),
     traffic: addTraffic(trafficOf(...known, output), float32Traffic(2 * intermediates)),
-    kernels: Math.max(1, known.length - 1),
+    kernels: Math.max(1, steps.length),
   });
   const kernelClass = contracts ? 'matmul' : 'elementwise';
   if (!isFloatingPoint(output.elementType)) return cost(kernelClass, forward);
-  const { data, weight } = backwardOf(context, () =>
-    work({ ...amount, traffic: trafficOf(...known, output) }),
-  );
-  const saved = known.flatMap((_, index) =>
-    known.some((__, other) => other !== index && context.gradient(other) !== 'none')
-      ? [savedInput(index)]
-      : [],
-  );
-  const between: readonly SavedTensor[] =
-    intermediates === 0 || saved.length === 0
-      ? []
-      : [{ kind: 'extra', name: 'products', traffic: float32Traffic(intermediates) }];
-  return cost(kernelClass, forward, { data, weight, saved: [...saved, ...between] });
+  const asks = (index: number): boolean => context.gradient(index) !== 'none';
+  const first = known.findIndex((_, index) => asks(index));
+  const { data, weight } = backwardOf(context, (index) => {
+    const own = steps[Math.max(0, index - 1)]?.multiplyAdds ?? output.elements;
+    // The first one with a gradient carries those of the products between it and the result.
+    const through = index === first ? steps.slice(Math.max(1, index)) : [];
+    const parts = [own, ...through.map((step) => step.multiplyAdds)];
+    return addWork(...parts.map((count) => work({ ...amount(count), traffic: trafficOf(...known, output) })));
+  });
+  return cost(kernelClass, forward, {
+    data,
+    weight,
+    saved: keptOf(context, equation, { steps, sizes, known }),
+  });
 }
 
-/** Multiply-adds of contracting from the left, and elements of the tensors in between. */
-function contraction(
-  equation: Equation,
-  sizes: ReadonlyMap<string, number>,
-): { readonly multiplyAdds: number; readonly intermediates: number } {
-  const count = (labels: Iterable<string>): number => {
-    let product = 1;
-    for (const label of labels) product *= sizes.get(label) ?? 1;
-    return product;
-  };
-  let multiplyAdds = 0;
-  let intermediates = 0;
-  let current = new Set(equation.operands[0]);
-  for (let index = 1; index < equation.operands.length; index += 1) {
-    const later = new Set([...equation.result, ...equation.operands.slice(index + 1).flat()]);
-    const all = new Set([...current, ...(equation.operands[index] ?? [])]);
-    multiplyAdds += count(all);
-    current = new Set([...all].filter((label) => later.has(label)));
-    if (index < equation.operands.length - 1) intermediates += count(current);
+/** One product of two operands, the first of which may be that of all before. */
+interface Step {
+  readonly multiplyAdds: number;
+  /** Of the product. */
+  readonly elements: number;
+  readonly left: readonly string[];
+  readonly right: readonly string[];
+  readonly product: readonly string[];
+  readonly sums: boolean;
+}
+
+/**
+ * Each operand of a product is kept where the other one has a gradient. `bmm` takes it as a stack of matrices: indices that
+ * both have, those of the product and those that are summed, each as one axis. What no strides can show so is a copy
+ * (aten/src/ATen/native/Linear.cpp, `sumproduct_pair`, PyTorch 2.13).
+ */
+function keptOf(
+  context: CostContext,
+  { result }: Equation,
+  {
+    steps,
+    sizes,
+    known,
+  }: {
+    readonly steps: readonly Step[];
+    readonly sizes: ReadonlyMap<string, number>;
+    readonly known: readonly BoundTensor[];
+  },
+): readonly SavedTensor[] {
+  const asks = (index: number): boolean => context.gradient(index) !== 'none';
+  const saved: SavedTensor[] = [];
+  let left = asks(0);
+  for (const [step, { left: own, right, product, sums }] of steps.entries()) {
+    const isCopied = (labels: readonly string[], other: readonly string[]): boolean =>
+      sums && !isStackOfMatrices(labels, other, product, result, sizes);
+    const operand = (index: number, labels: readonly string[], other: readonly string[]): SavedTensor => {
+      const copy = { kind: 'extra', name: `operand ${index}` } as const;
+      return isCopied(labels, other)
+        ? { ...copy, traffic: trafficOfElements(known[index] ?? emptyTensor, countOf(labels, sizes)) }
+        : savedInput(index);
+    };
+    if (asks(step + 1)) {
+      saved.push(
+        step === 0
+          ? operand(0, own, right)
+          : { kind: 'extra', name: `product ${step}`, traffic: float32Traffic(countOf(own, sizes)) },
+      );
+    }
+    if (left) saved.push(operand(step + 1, right, own));
+    left ||= asks(step + 1);
   }
-  return { multiplyAdds, intermediates };
+  return saved;
+}
+
+const emptyTensor: BoundTensor = { elementType: 'float32', dimensions: [], elements: 0 };
+
+/** Whether a tensor that lies in the order of `labels` can be shown as batch, rows and columns. */
+function isStackOfMatrices(
+  labels: readonly string[],
+  other: readonly string[],
+  product: readonly string[],
+  result: readonly string[],
+  sizes: ReadonlyMap<string, number>,
+): boolean {
+  const wide = labels.filter((label) => (sizes.get(label) ?? 1) > 1);
+  // Operands are laid out by the result, then by what is summed in the order of its letters.
+  const order = [...result, ...[...new Set([...labels, ...other])].filter((l) => !result.includes(l)).sort()];
+  const groups = [
+    (label: string) => other.includes(label) && product.includes(label),
+    (label: string) => !other.includes(label),
+    (label: string) => other.includes(label) && !product.includes(label),
+  ].map((belongs) => order.filter((label) => wide.includes(label) && belongs(label)));
+  return groups.every((group) => {
+    const start = wide.indexOf(group[0] ?? '');
+    return group.every((label, at) => wide[start + at] === label);
+  });
+}
+
+const countOf = (labels: Iterable<string>, sizes: ReadonlyMap<string, number>): number => {
+  let product = 1;
+  for (const label of labels) product *= sizes.get(label) ?? 1;
+  return product;
+};
+
+/** From the left, two at a time; none for one operand. */
+function contraction(equation: Equation, sizes: ReadonlyMap<string, number>): readonly Step[] {
+  const steps: Step[] = [];
+  let left: readonly string[] = equation.operands[0] ?? [];
+  for (let index = 1; index < equation.operands.length; index += 1) {
+    const right = equation.operands[index] ?? [];
+    const later = new Set([...equation.result, ...equation.operands.slice(index + 1).flat()]);
+    const all = [...new Set([...left, ...right])];
+    const product = all.filter((label) => later.has(label));
+    const sums = product.length < all.length;
+    steps.push({
+      multiplyAdds: countOf(all, sizes),
+      elements: countOf(product, sizes),
+      ...{ left, right, product, sums },
+    });
+    left = product;
+  }
+  return steps;
 }
 
 /** Every index is a factor: of the result where it has it, else summed over. */

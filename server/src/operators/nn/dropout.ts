@@ -43,14 +43,15 @@ export const dropout: OperatorDefinition = define({
     const input = context.input(0);
     const output = context.output(0);
     const ratio = context.inputContent(1)?.[0] ?? context.float('ratio', 0.5);
-    // A network that is being trained drops, however it was exported; without a gradient this is the identity.
-    if (!needsGradient(context) || ratio === 0) return viewCost(context);
+    // A network that is being trained drops, however it was exported, also where no gradient passes.
+    if (!context.training || ratio === 0) return viewCost(context);
     if (input === undefined || output === undefined) return unknownShapeCost;
     const mask = byteTraffic(output.elements);
     const pass = work({
       operations: 2 * output.elements,
       traffic: addTraffic(trafficOf(input, output), mask),
     });
+    if (!needsGradient(context)) return cost('elementwise', pass);
     const { data, weight } = backwardOf(context, () => pass);
     return cost('elementwise', pass, { data, weight, saved: [maskOf(output)] });
   },

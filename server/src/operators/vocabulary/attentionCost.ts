@@ -89,10 +89,11 @@ export function attentionCost(
     ...shape('forward'),
   });
   if (!needsGradient(context)) return cost('attention', forward);
-  // One fused kernel computes the gradients of queries, keys and values; the projection has two matmuls of its own.
+  // One fused kernel computes the gradients of queries, keys and values, whether all are asked for or not.
+  const asked = askedProducts(context, sizes, operands);
   const core = work({
-    flops: 4 * scores * (size + valueSize),
-    recomputedFlops: 2 * scores * size,
+    flops: 2 * scores * asked,
+    recomputedFlops: 2 * scores * (size + 2 * (size + valueSize) - asked),
     operations: 10 * scores,
     traffic: trafficOf(...tensors, output, output, ...tensors),
     ...shape('backward'),
@@ -115,6 +116,21 @@ export function attentionCost(
     weight,
     saved: [...operands.map(savedInput), savedOutput(0), logarithms, ...keptMask(context, options.mask)],
   });
+}
+
+/**
+ * Elements per score of the matmuls whose gradients are asked for: that of the weights and those of queries and keys where
+ * either has one, and that of values. What frozen projections give has none (low-rank adapters).
+ */
+function askedProducts(
+  context: CostContext,
+  { size, valueSize }: AttentionSizes,
+  operands: readonly number[],
+): number {
+  const [query = 0, key = query, value = query] = operands;
+  const has = (index: number): number => (context.gradient(index) === 'none' ? 0 : 1);
+  const ofScores = Math.max(has(query), has(key));
+  return valueSize * (has(value) + ofScores) + size * (has(query) + has(key));
 }
 
 const tensorOrNone = (context: CostContext, index: number | undefined): BoundTensor | undefined =>

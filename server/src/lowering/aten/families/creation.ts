@@ -34,10 +34,11 @@ const range: LowerAten = (call) => {
     return call.emit('Range', bounds).map((counted) => call.cast(counted, type));
   }
   const size = call.sizes([length]);
-  if (size === undefined || step !== 1) return undefined;
+  if (size === undefined) return undefined;
   const count = call.emit('Squeeze', [size]);
   const counted = call.emit('Range', [call.scalar(0, 'int64'), ...count, call.scalar(1, 'int64')]);
-  const shifted = start === 0 ? counted : call.emit('Add', [...counted, call.scalar(start, 'int64')]);
+  const spread = step === 1 ? counted : call.emit('Mul', [...counted, call.scalar(step, 'int64')]);
+  const shifted = start === 0 ? spread : call.emit('Add', [...spread, call.scalar(start, 'int64')]);
   return shifted.map((tensor) => call.cast(tensor, type));
 };
 

@@ -1,7 +1,8 @@
 /** Products of matrices, with weights or of results; lookups in tables. */
 
+import type { ElementType } from '../../../model/elementType.ts';
 import { float, int, ints, type Tensor, text } from '../../layer-spec/layerDefinition.ts';
-import { each, type LowerAten } from '../atenCall.ts';
+import { type AtenCall, each, type LowerAten } from '../atenCall.ts';
 
 /** x·Wᵀ + b, as layer specs write it: one Gemm for two axes, a product and an addition for more. */
 const linear: LowerAten = (call) => {
@@ -60,24 +61,52 @@ const embedding: LowerAten = (call) => {
   return call.emit('Gather', [weight, indices]);
 };
 
-const bagReductions = ['ReduceSum', 'ReduceMean', 'ReduceMax'];
-
 /**
- * Rows of a table, reduced by bag. The bags of a list begin at offsets; they are costed as if of one length, because their work
- * is that of all rows together.
+ * Rows of a table, added up by bag. Bags begin at offsets: the bag of every index is the count of those that begin at it or
+ * before it, as PyTorch finds it (aten/src/ATen/native/EmbeddingBag.cpp, make_offset2bag, 2.13).
  */
 const embeddingBag: LowerAten = (call) => {
-  const [weight, indices] = [call.tensor('weight'), call.tensor('indices')];
-  const reduction = bagReductions[call.number('mode') ?? 0];
-  const [count, bags] = [indices?.shape?.[0], call.shape?.[0]];
-  if (weight === undefined || indices?.shape?.length !== 1 || reduction === undefined) return undefined;
-  const length = typeof count === 'number' && typeof bags === 'number' ? count / bags : Number.NaN;
-  if (!Number.isInteger(length) || call.flag('sparse', false)) return undefined;
-  const rows = call.emit('Reshape', [indices, call.integers([-1, length])]);
-  return call.emit(reduction, [...call.emit('Gather', [weight, ...rows]), call.integers([1])], {
-    keepdims: int(0),
+  const [weight, indices, given] = ['weight', 'indices', 'offsets'].map((name) => call.tensor(name));
+  const mode = bagModes[call.number('mode') ?? 0];
+  const width = weight?.shape?.[1];
+  const type = weight?.elementType ?? 'float32';
+  if (weight === undefined || indices?.shape?.length !== 1 || given === undefined) return undefined;
+  if (mode === undefined || width === undefined || call.flag('sparse', false)) return undefined;
+  const [offsets] = call.flag('include_last_offset', false)
+    ? call.emit('Slice', [given, call.integers([0]), call.integers([-1])])
+    : [given];
+  const [count, bags] = [call.emit('Shape', [indices])[0], call.emit('Shape', [offsets])[0]];
+  const filled = (value: number, elementType: ElementType, shape: Tensor) =>
+    call.emit('Expand', [call.scalar(value, elementType), shape])[0];
+  const like = indices.elementType ?? 'int64';
+  const add = { reduction: text('add') };
+  const starts = [filled(0, like, count), offsets, filled(1, like, bags)];
+  const counted = call.emit('CumSum', [
+    ...call.emit('ScatterElements', starts, add),
+    call.scalar(0, 'int64'),
+  ]);
+  const [bag] = call.emit('Sub', [...counted, call.scalar(1, like)]);
+  const places = call.emit('Unsqueeze', [bag, call.integers([1])]);
+  const rows = weighted(call, call.emit('Gather', [weight, indices])[0]);
+  const size = call.emit('Concat', [bags, call.integers([Number(width)])], { axis: int(0) });
+  const [joined] = call.emit('ScatterND', [filled(0, type, ...size), ...places, rows], {
+    reduction: text(mode === 'max' ? 'max' : 'add'),
   });
+  if (mode !== 'mean') return [joined];
+  const lengths = call.emit('ScatterElements', [filled(0, type, bags), bag, filled(1, type, count)], add);
+  // The mean of no rows is 0.
+  const divisor = call.emit('Max', [...lengths, call.scalar(1, type)]);
+  return call.emit('Div', [joined, ...call.emit('Unsqueeze', [...divisor, call.integers([1])])]);
 };
+
+const bagModes = ['add', 'mean', 'max'] as const;
+
+/** Rows times a factor for each, where the call has some. */
+function weighted(call: AtenCall, rows: Tensor): Tensor {
+  const factors = call.tensor('per_sample_weights');
+  if (factors === undefined) return rows;
+  return call.emit('Mul', [rows, ...call.emit('Unsqueeze', [factors, call.integers([1])])])[0];
+}
 
 export const productOperators: Readonly<Record<string, LowerAten>> = {
   'linear.default': linear,
