@@ -79,9 +79,20 @@ class Inside(nn.Module):
         return y if isinstance(self.last, nn.Identity) else self.last(y.reshape(BATCH, -1))
 
 
-def target(x: torch.Tensor) -> torch.Tensor:
-    """A value to compare with, which is computed without a gradient."""
-    return x.detach() * 0.5
+class Compared(nn.Module):
+    """A layer whose result is compared with what the model is given; what a loss gives for each element goes through one more."""
+
+    def __init__(self, loss: Callable[..., torch.Tensor], reduction: str):
+        super().__init__()
+        self.loss = loss
+        self.reduction = reduction
+        self.first = nn.Linear(math.prod(FLAT), math.prod(FLAT))
+        given = loss(torch.rand(BATCH, *FLAT), torch.rand(BATCH, *FLAT), reduction=reduction)
+        self.last = nn.Linear(given[0].numel(), 8) if given.dim() > 0 else nn.Identity()
+
+    def forward(self, x: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        y = self.loss(self.first(x), target, reduction=self.reduction) * 2.0
+        return y if isinstance(self.last, nn.Identity) else self.last(y.reshape(BATCH, -1))
 
 
 ACTIVATIONS = {
@@ -108,6 +119,7 @@ OF_SEQUENCES = {
     "LSTM both ways": lambda: First(nn.LSTM(32, 16, 2, batch_first=True, bidirectional=True)),
     "LSTM projected both ways": lambda: First(nn.LSTM(32, 16, 2, batch_first=True, bidirectional=True, proj_size=8)),
     "GRU both ways": lambda: First(nn.GRU(32, 16, 2, batch_first=True, bidirectional=True)),
+    "Linear weight_norm": lambda: nn.utils.parametrizations.weight_norm(nn.Linear(32, 32)), "Conv1d weight_norm": lambda: nn.utils.weight_norm(nn.Conv1d(16, 8, 3)),
     "Conv1d": lambda: nn.Conv1d(16, 8, 3), "ConvTranspose1d": lambda: nn.ConvTranspose1d(16, 8, 3),
     "MaxPool1d": lambda: nn.MaxPool1d(2), "AvgPool1d": lambda: nn.AvgPool1d(2), "BatchNorm1d": lambda: nn.BatchNorm1d(16),
     "InstanceNorm1d": lambda: nn.InstanceNorm1d(16), "AdaptiveAvgPool1d": lambda: nn.AdaptiveAvgPool1d(4),
@@ -187,16 +199,16 @@ class LookedUp(nn.Module):
         return self.last(self.module(indices) * 2.0)
 
 
-def builders() -> dict[str, tuple[Callable[[], nn.Module], Callable[[], torch.Tensor]]]:
-    """What is exported, by name, with its input."""
-    every: dict[str, tuple[Callable[[], nn.Module], Callable[[], torch.Tensor]]] = {}
+def builders() -> dict[str, tuple[Callable[[], nn.Module], Callable[[], tuple[torch.Tensor, ...]]]]:
+    """What is exported, by name, with its inputs."""
+    every: dict[str, tuple[Callable[[], nn.Module], Callable[[], tuple[torch.Tensor, ...]]]] = {}
 
     def add(name: str, build: Callable[[], nn.Module], shape: tuple[int, ...]) -> None:
         flat = math.prod(shape)
-        every[name] = (lambda: Inside(build(), shape), lambda: torch.rand(BATCH, flat))
+        every[name] = (lambda: Inside(build(), shape), lambda: (torch.rand(BATCH, flat),))
         if isinstance(build(), Call) or not list(build().parameters()):
             return
-        every[f"{name}, alone"] = (build, lambda: torch.rand(BATCH, *shape))
+        every[f"{name}, alone"] = (build, lambda: (torch.rand(BATCH, *shape),))
 
     for family, shape in ((ACTIVATIONS, FLAT), (OF_SEQUENCES, SEQUENCE), (OF_IMAGES, IMAGE), (OF_VOLUMES, VOLUME)):
         for name, build in family.items():
@@ -204,10 +216,11 @@ def builders() -> dict[str, tuple[Callable[[], nn.Module], Callable[[], torch.Te
     for name, function in FUNCTIONS.items():
         add(f"F {name}", lambda function=function: Call(function), FLAT)
     for name, loss in LOSSES.items():
-        add(f"loss {name}", lambda loss=loss: Call(lambda x: loss(x, target(x))), FLAT)
-        add(f"loss {name}, none", lambda loss=loss: Call(lambda x: loss(x, target(x), reduction="none")), FLAT)
+        for suffix, reduction in (("", "mean"), (", none", "none")):
+            build = lambda loss=loss, reduction=reduction: Compared(loss, reduction)  # noqa: E731
+            every[f"loss {name}{suffix}"] = (build, lambda: (torch.rand(BATCH, *FLAT), torch.rand(BATCH, *FLAT)))
     for name, build in LOOKUPS.items():
-        every[name] = (lambda build=build: LookedUp(build()), lambda: torch.randint(1, 100, (BATCH, 5)))
+        every[name] = (lambda build=build: LookedUp(build()), lambda: (torch.randint(1, 100, (BATCH, 5)),))
     return every
 
 
@@ -240,7 +253,7 @@ def on_gpu() -> Callable[[], None]:
     return undo
 
 
-def saved_bytes(model: nn.Module, x: torch.Tensor) -> int:
+def saved_bytes(model: nn.Module, inputs: tuple[torch.Tensor, ...]) -> int:
     own = {tensor.untyped_storage()._cdata for tensor in [*model.parameters(), *model.buffers()]}
     kept: dict[int, torch.Tensor] = {}
 
@@ -250,16 +263,16 @@ def saved_bytes(model: nn.Module, x: torch.Tensor) -> int:
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        output = model(x)
+        output = model(*inputs)
     del output
     return sum(tensor.untyped_storage().nbytes() for tensor in kept.values())
 
 
-def forward_flops(model: nn.Module, x: torch.Tensor) -> int:
+def forward_flops(model: nn.Module, inputs: tuple[torch.Tensor, ...]) -> int:
     # The fused attention of a CPU is none that the counter knows.
     whole = sdpa_kernel(SDPBackend.MATH)
     with FlopCounterMode(display=False) as counter, torch.backends.mkldnn.flags(enabled=False), whole:
-        model(x)
+        model(*inputs)
     return counter.get_total_flops()
 
 
@@ -314,7 +327,7 @@ def main() -> None:
                 path = Path(temporary) / "model.onnx"
                 options = {} if exporter == "default" else {"training": torch.onnx.TrainingMode.TRAINING, "do_constant_folding": False}
                 try:
-                    torch.onnx.export(build().train(), (given(),), str(path), dynamo=exporter == "default", verbose=False, **options)
+                    torch.onnx.export(build().train(), given(), str(path), dynamo=exporter == "default", verbose=False, **options)
                     model = structure_of(path)
                 except Exception as error:  # what an exporter cannot write is left out
                     print(name, exporter, type(error).__name__, str(error).strip().splitlines()[:1], file=sys.stderr)

@@ -126,6 +126,7 @@ FORMS = {
     "softshrink": lambda: Around(F.softshrink),
     "softshrink-module": lambda: Around(call, nn.Softshrink(0.3)),
     "rsqrt": lambda: Around(lambda x: torch.rsqrt(x * x + 1)),
+    "var": lambda: Around(lambda x: x / (x.var(-1, keepdim=True) + 1e-3)),
     "sine": lambda: Around(torch.sin),
     "sign": lambda: Around(lambda x: torch.sign(x) * x),
     "attention-three-axes": lambda: Around(

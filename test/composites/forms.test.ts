@@ -53,8 +53,6 @@ const otherRatios: Readonly<Record<string, number>> = {
   'rms-norm-module': 0.751,
   // The exporter's optimizer makes one operator of what the model writes out.
   'rms-norm-llama-dynamo23': 0.751,
-  // Written out as seven operators. PyTorch keeps the input alone, and makes the deviations again in backward.
-  std: 1.33,
 };
 
 describe.each(files)('$file', ({ file, saved }) => {
@@ -130,4 +128,15 @@ test('an assumed kernel is said, and several are in its range', () => {
   const note = 'GELU is assumed to be one kernel; the range covers operators launched one by one';
   expect(assumed?.notes).toContain(note);
   expect(known?.notes).not.toContain(note);
+});
+
+test('backward of a variance holds its deviations beside the gradient', () => {
+  // PyTorch 2.13: `x.var(-1)` alone keeps x, and backward peaks at 3 of it: x, its deviations and its gradient.
+  const { cost } = estimateModel(open('var-dynamo18'), [request]);
+  const library = 8 * 2 ** 20 + 128 * 1024;
+  const [gradientOfQuotient, deviations, gradient, gradientOfRows] = [1, 1, 1, 1 / 64];
+  const [tensor] = cost?.layers.map(({ memory }) => memory.activations) ?? [];
+  expect(((cost?.totals.memory.workspace ?? 0) - library) / (tensor ?? 1)).toBe(
+    gradientOfQuotient + deviations + gradient + gradientOfRows,
+  );
 });

@@ -38,6 +38,7 @@ export const ownCalls: readonly string[] = [
   'Softplus',
   'Softshrink',
   'Threshold',
+  'Var',
 ];
 
 /** Calls of a step with this scenario; no operator is in two. */
@@ -111,7 +112,23 @@ function callOfComposite(training: TrainingGraph, composite: Composite): CallOfC
     }
     case 'rsqrt':
       return call('Rsqrt', {}, runnersOwn);
+    case 'variance': {
+      const axes = axesOfMean(graph, members);
+      const keeps = members.findLast(({ type }) => type === 'ReduceMean')?.attributes.get('keepdims');
+      if (axes === undefined) return undefined;
+      return call(
+        'Var',
+        {
+          axes,
+          keepdims: keeps?.kind === 'int' ? keeps.value : 1,
+          correction: members.some(({ type }) => type === 'Div') ? 1 : 0,
+        },
+        runnersOwn,
+      );
+    }
     case 'recorded-call':
+    case 'taken-apart':
+    case 'weight-norm':
       // The runner has no rule of it: its operators are run one by one.
       return undefined;
     case 'log-sigmoid':
@@ -139,6 +156,16 @@ function callOfComposite(training: TrainingGraph, composite: Composite): CallOfC
 const limitOf = (graph: Graph, members: readonly Operator[]): number | undefined =>
   scalarOf(graph, members.find(({ type }) => type === 'LessOrEqual' || type === 'Greater')?.inputs[1]);
 
+/** Of the first mean among them; `undefined` where they are not known numbers. */
+function axesOfMean(graph: Graph, members: readonly Operator[]): readonly number[] | undefined {
+  const mean = members.find((member) => member.type === 'ReduceMean');
+  const attribute = mean?.attributes.get('axes');
+  if (attribute?.kind === 'ints') return attribute.value;
+  const elements = graph.values.get(mean?.inputs[1] ?? '')?.content?.elements;
+  const numbers = elements?.filter((axis) => typeof axis === 'number');
+  return numbers?.length === elements?.length ? numbers : undefined;
+}
+
 /** Over as many of the last axes as its mean is; what is added to the variance is the epsilon. */
 function normalizationCall(
   training: TrainingGraph,
@@ -147,10 +174,7 @@ function normalizationCall(
   type: string,
 ): CallOfComposite | undefined {
   const { graph } = training.analysis;
-  const mean = members.find((member) => member.type === 'ReduceMean');
-  const attribute = mean?.attributes.get('axes');
-  const axes =
-    attribute?.kind === 'ints' ? attribute.value : graph.values.get(mean?.inputs[1] ?? '')?.content?.elements;
+  const axes = axesOfMean(graph, members);
   const epsilon = members
     .filter((member) => member.type === 'Add')
     .flatMap(({ inputs }) => inputs.flatMap((name) => scalarOf(graph, name) ?? []))[0];

@@ -19,7 +19,10 @@ export type CompositeKind =
   | 'hardshrink'
   | 'softshrink'
   | 'rsqrt'
+  | 'variance'
   | 'recorded-call'
+  | 'taken-apart'
+  | 'weight-norm'
   | 'glu'
   | 'layer-norm'
   | 'rms-norm'
@@ -53,6 +56,8 @@ export interface Composite extends CompositeMatch {
   readonly name: string;
   /** Where it is one kernel; left out where that keeps its inputs that carry gradients. */
   readonly keeps?: Kept;
+  /** Its backward makes a tensor as large as the input for itself. */
+  readonly makesAgain?: true;
   /** Values computed outside, in order of first use. */
   readonly inputs: readonly string[];
   /** Values used outside. */
@@ -79,6 +84,8 @@ export interface CompositePattern {
   readonly ownFunctions?: readonly string[];
   /** Left out where one kernel keeps its inputs that carry gradients. */
   readonly keeps?: Kept;
+  /** Its backward makes a tensor as large as the input for itself, beside the gradient. */
+  readonly makesAgain?: true;
   /** Exporters take the call apart before they record calls: what they recorded says nothing of it. */
   readonly isTakenApart?: true;
   /** How a layer of a layer spec runs that is written as these operators; one kernel where it is left out. */

@@ -29,6 +29,7 @@ export function findComposites(
         name: pattern.name,
         launchedAs: launchedAs(pattern, match, originOf),
         ...(pattern.keeps === undefined ? {} : { keeps: pattern.keeps }),
+        ...(pattern.makesAgain === undefined ? {} : { makesAgain: pattern.makesAgain }),
         ...(isOfOneLine(match, originOf) ? { isFusible: false } : {}),
         ...boundaryOf(graph, match, given),
       };

@@ -1,11 +1,13 @@
 /** Every pattern, larger ones first. */
 
 import { attention } from './attention.ts';
+import { binaryCrossEntropy } from './binaryCrossEntropy.ts';
 import type { CompositePattern } from './composite.ts';
 import { gelu } from './gelu.ts';
 import { glu } from './glu.ts';
 import { groupNorm } from './groupNorm.ts';
 import { hardswish } from './hardswish.ts';
+import { huberLoss } from './huberLoss.ts';
 import { layerNorm } from './layerNorm.ts';
 import { logSigmoid } from './logSigmoid.ts';
 import { mish } from './mish.ts';
@@ -15,6 +17,8 @@ import { silu } from './silu.ts';
 import { softplus } from './softplus.ts';
 import { softshrink } from './softshrink.ts';
 import { hardshrink, threshold } from './threshold.ts';
+import { variance } from './variance.ts';
+import { weightNorm } from './weightNorm.ts';
 
 export const compositePatterns: readonly CompositePattern[] = [
   attention,
@@ -26,10 +30,14 @@ export const compositePatterns: readonly CompositePattern[] = [
   silu,
   mish,
   softplus,
+  binaryCrossEntropy,
   logSigmoid,
   hardswish,
   hardshrink,
   softshrink,
   threshold,
+  huberLoss,
+  variance,
+  weightNorm,
   rsqrt,
 ];

@@ -100,6 +100,8 @@ export interface LoweredOperator {
   readonly saved: readonly KeptTensor[];
   /** One kernel by assumption: what it is, and the kernels where the model writes it out. */
   readonly assumed?: AssumedKernel;
+  /** Made by its backward for itself, beside the gradients that it hands on, and gone when it has run. */
+  readonly backwardTemporary?: Bytes;
   /** Made again in backward, and held until backward has passed the operator. */
   readonly recomputed?: RecomputedTensors;
 }

@@ -78,14 +78,20 @@ export function passEvents(plan: PassOfPlan, variables?: Variables): PassEvents 
     const born = bornGradients(parameters, gradientsOf(plan), exchange.shards.gradients);
     const isAdded = addsToGradients(plan);
     const recomputed = new RecomputedMemory(lowered, take);
+    /** What the backward that runs has made for itself. */
+    let own: number | undefined;
     gradientsBetween(training, lowered, {
       take,
       give,
       begins: (index) => {
         place = backwardPlace(index, operators);
         recomputed.begin(index);
+        const temporary = lowered.operators[index]?.backwardTemporary;
+        if (temporary !== undefined) own = take(temporary);
       },
       ends: (index) => {
+        if (own !== undefined) give(own);
+        own = undefined;
         for (const size of born.get(index) ?? []) {
           const gradient = take(size);
           if (isAdded) give(gradient);

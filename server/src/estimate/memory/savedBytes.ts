@@ -8,7 +8,7 @@ export interface SavedBytes {
   /** What each operator is the first to keep for backward. */
   readonly activations: Float64Array;
   readonly weightCopies: Float64Array;
-  /** What was made again and is there while the backward of each operator runs. */
+  /** What was made again or for itself and is there while the backward of each operator runs. */
   readonly recomputed: Float64Array;
   /** Copies of weights that forward holds, and backward makes again. */
   readonly recopied: Float64Array;
@@ -31,7 +31,9 @@ export function savedBytes({ operators }: LoweredGraph): SavedBytes {
   /** By group: what has been made again so far, which is what its backward still holds at each operator. */
   const made = new Map<number, { readonly keys: Set<string>; bytes: number }>();
   for (let index = 0; index < operators.length; index += 1) {
-    const repeated = operators[index]?.recomputed;
+    const operator = operators[index];
+    recomputed[index] = operator?.backwardTemporary ?? 0;
+    const repeated = operator?.recomputed;
     if (repeated === undefined) continue;
     const group = made.get(repeated.group) ?? { keys: new Set(), bytes: 0 };
     made.set(repeated.group, group);
@@ -41,7 +43,7 @@ export function savedBytes({ operators }: LoweredGraph): SavedBytes {
       group.bytes += tensor.bytes;
       if (tensor.weightCopy) recopied[index] = floatAt(recopied, index) + tensor.bytes;
     }
-    recomputed[index] = group.bytes;
+    recomputed[index] = floatAt(recomputed, index) + group.bytes;
   }
   return { activations, weightCopies, recomputed, recopied };
 }

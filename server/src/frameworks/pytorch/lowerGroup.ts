@@ -105,6 +105,9 @@ export function lowerGroup(
         ]
       : [],
     backwardWeight: [],
+    ...(learns && group.composite?.makesAgain === true
+      ? { backwardTemporary: bytes(sizeOf(training, tensors, type.bytesPerElement)) }
+      : {}),
     saved: learns ? [...keptOf(group, tensors, learned).flatMap(keep), ...statisticsOf(training, group)] : [],
   };
 }
@@ -227,6 +230,11 @@ function statisticsOf(training: TrainingGraph, group: FusedGroup): readonly Kept
     const { elements } = entryAt(training.tensors, group.outputs[0] ?? '');
     const key = `${group.operators[0]}/positions`;
     return [{ key, bytes: bytes(elements * bytesOnGpu('int64')), weightCopy: false }];
+  }
+  if (group.composite?.kind === 'weight-norm') {
+    // A norm for each element of the scale, in fp32.
+    const { elements } = entryAt(training.tensors, group.composite.roles.scale ?? '');
+    return [{ key: `${group.operators[0]}/norms`, bytes: bytes(4 * elements), weightCopy: false }];
   }
   if (group.kind === 'elementwise') return [];
   const { operators } = training.analysis.graph;

@@ -60,10 +60,13 @@ export const losses: readonly OperatorDefinition[] = [
         traffic: trafficOf(scores, scores, scores),
         kernels: 2,
       });
-      const saved =
+      const result =
         context.output(1) === undefined
-          ? [{ kind: 'extra', name: 'log-probabilities', traffic: trafficOf(scores) } as const]
-          : [savedOutput(1)];
+          ? ({ kind: 'extra', name: 'log-probabilities', traffic: trafficOf(scores) } as const)
+          : savedOutput(1);
+      // Probabilities as targets are as many as scores, and the product with them is kept for (aten/src/ATen/native/LossNLL.cpp).
+      const isOfProbabilities = context.input(1)?.elements === scores.elements;
+      const saved = isOfProbabilities ? [result, savedInput(1)] : [result];
       return cost('reduction', forward, { ...backwardOf(context, () => backward), saved });
     },
   }),

@@ -228,6 +228,16 @@ def reciprocal_square_root(call: Call) -> Tensor:
     return torch.rsqrt(call[0])
 
 
+@operator("Var", domain="layercost")
+def variance(call: Call) -> Tensor:
+    return torch.var(
+        call[0],
+        dim=[int(axis) for axis in call.attribute("axes", [])],
+        correction=int(call.attribute("correction", 1)),
+        keepdim=bool(call.attribute("keepdims", 1)),
+    )
+
+
 @operator("Swish")
 def swish(call: Call) -> Tensor:
     alpha = call.attribute("alpha", 1.0)
