@@ -45,6 +45,12 @@ describe('bytes per parameter on each GPU: weights, gradients, state', () => {
     // Apex O2 and Megatron: both moments and the copy are fp32 (ZeRO, section 3.1: K = 12).
     ['pytorch-ddp,weights=half-with-copy', {}, 2, 2, 12],
     ['pytorch-ddp,weights=half-with-copy', { precision: 'fp32' }, 4, 4, 8],
+    // Megatron-LM, docs/user-guide/features/dist_optimizer.md: 18 and 6 + 12/d bytes with bf16, 16 with fp32 or fp16 gradients.
+    ['megatron', { gpus: 8 }, 2, 4, 12],
+    ['megatron,distributed-optimizer=true', { gpus: 8 }, 2, 4, 12 / 8],
+    ['megatron,gradient-dtype=half', { gpus: 8 }, 2, 2, 12],
+    ['megatron', { precision: 'fp32' }, 4, 4, 8],
+    ['torchtitan', { gpus: 8 }, 4 / 8, 4 / 8, 8 / 8],
     ['pytorch-ddp', { mode: 'inference', precision: 'fp32' }, 4, 0, 0],
     ['pytorch-ddp,weights=half', { mode: 'inference' }, 2, 0, 0],
     // FSDP gathers in half precision what lies in fp32 shards.

@@ -128,6 +128,10 @@ describe('volumes that one rank sends, in whole models', () => {
     ['deepspeed-zero', { stage: '1' }, two],
     ['deepspeed-zero', { stage: '2' }, two],
     ['deepspeed-zero', { stage: '3', 'persistence-threshold': '0' }, 1.5 * two],
+    ['megatron', {}, two],
+    ['megatron', { 'distributed-optimizer': 'true' }, two],
+    ['torchtitan', {}, 1.5 * two],
+    ['torchtitan', { 'reshard-after-forward': 'never' }, two],
     ['pytorch-fsdp', { sharding: 'full' }, 1.5 * two],
     ['pytorch-fsdp', { sharding: 'shard-grad-op' }, two],
   ] as const)('%s %o: %f', (name, options, volume) => {
@@ -143,6 +147,46 @@ describe('volumes that one rank sends, in whole models', () => {
     );
     expect(volumePerRank(sent, 4, 4) / whole).toBeCloseTo(volume, 9);
   });
+});
+
+test('Megatron-LM sends one buffer behind backward; with overlap, buckets during it, and weights ahead of forward', () => {
+  const syncs = (options: Record<string, string>) =>
+    exchangeOf('megatron', options, group(4, 1)).messages.map(({ after, before }) => [after, before]);
+  const end = { pass: 'backward', position: layers - 1 };
+  const update = { pass: 'update' };
+  const distributed = { 'distributed-optimizer': 'true' };
+  expect(syncs({})).toEqual([[end, update]]);
+  expect(syncs(distributed)).toEqual([
+    [end, update],
+    [update, { pass: 'forward', position: 0 }],
+  ]);
+  // Layers of 1.2, 1.1, … million elements: a bucket is closed at 4 million.
+  const overlap = { ...distributed, 'overlap-grad-reduce': 'true', 'bucket-size': '4e6' };
+  const ready = [3, 11].map((position) => ({ pass: 'backward', position }));
+  expect(syncs({ ...overlap, 'overlap-param-gather': 'true' })).toEqual([
+    ...ready.map((after) => [after, update]),
+    ...[0, 8].map((position) => [update, { pass: 'forward', position }]),
+  ]);
+});
+
+test('Megatron-LM gathers weights ahead of forward only where it scatters gradients during backward', () => {
+  const { issues } = resolveFramework({ name: 'megatron', options: { 'overlap-param-gather': 'true' } });
+  expect(issues.map(({ message }) => message)).toEqual([
+    '`overlap-param-gather` needs `distributed-optimizer` and `overlap-grad-reduce`, as in Megatron-LM; set them to true',
+  ]);
+});
+
+test('a stage of torchtitan keeps its blocks whole, and shards what it updates', () => {
+  const { behaviour } = resolveFramework({ name: 'torchtitan', options: {} });
+  const { messages, shards, buffers } = behaviour.exchange(
+    gradients,
+    { ...group(4, 1), precision: 'bf16', pipelined: true },
+    profiled,
+  );
+  expect(messages).toHaveLength(2 * layers);
+  expect(shards).toEqual({ parameters: 4, gradients: 1, optimizerState: 4 });
+  // bf16 of all, and the fp32 copy of the largest gradients but one.
+  expect(buffers).toBe(whole / 2 + 4 * 1_101_000);
 });
 
 test('MG-WFBP merges what start-up would hold up, by the fitted cost', () => {

@@ -43,7 +43,26 @@ const cases = [
   ['deepspeed-zero', {}, 8, only, 8, 2],
   ['deepspeed-zero', { stage: '1' }, 8, last, 14, 3],
   ['deepspeed-zero', { stage: '3' }, 8, last, 8, 2],
+  // Megatron-LM: a product reads and writes an fp32 sum (8) in the place of a gradient (2), which is scaled (8) before it is sent.
+  ['megatron', {}, 1, first, 6, 0],
+  ['megatron', {}, 8, middle, 6, 0],
+  ['megatron', {}, 8, last, 14, 0],
+  ['megatron', { 'gradient-dtype': 'half' }, 8, last, 2 + 4, 0],
+  ['megatron', { 'gradient-accumulation-fusion': 'false' }, 8, middle, 10, 1],
+  // FSDP2: twice gathered, copied out (2 + 2); gradients cast into what is scattered (2 + 4); NCCL divides.
+  ['torchtitan', {}, 8, only, 14, 0],
+  ['torchtitan', { 'reshard-after-forward': 'never' }, 8, only, 10, 0],
+  ['torchtitan', {}, 8, last, 15.5, 0],
 ] as const;
+
+test('a stage of torchtitan adds up micro-batches in fp32, and copies what it gathers and scatters once in a step', () => {
+  const { behaviour } = resolveFramework({ name: 'torchtitan', options: {} });
+  const stage = { ...group(8), pipelined: true } as const;
+  // Cast (2 + 4); added (2 + 4 + 4); copied out (2 + 2), added, and cast into what is scattered (2 + 4).
+  expect(
+    [first, middle, last].map((pass) => behaviour.handleGradients?.(stage, pass, 'bf16').bytesPerElement),
+  ).toEqual([6, 10, 20]);
+});
 
 describe('bytes per element that a pass moves of its gradients', () => {
   test.each(cases)('%s %j, %d GPUs, %j', (name, options, gpus, pass, bytesPerElement, launches) => {

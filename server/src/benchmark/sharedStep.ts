@@ -1,6 +1,6 @@
 /** How several processes share a step: what the runner gives to DistributedDataParallel or `fully_shard`. */
 
-import { blockOfParameter } from '../frameworks/pytorchFsdp.ts';
+import { blockOfParameter } from '../frameworks/fsdpExchange.ts';
 import { optionValues } from '../frameworks/registry.ts';
 import type { Scenario } from '../model/scenario.ts';
 import type { BenchmarkPlan } from './benchmarkPlan.ts';

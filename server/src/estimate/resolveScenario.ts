@@ -4,7 +4,7 @@ import type { ModelAnalysis } from '../analysis/modelAnalysis.ts';
 import { overriddenMarks } from '../analysis/recomputedGroups.ts';
 import { repeatedBlocks } from '../analysis/repeatedBlocks.ts';
 import { nodesFor } from '../communication/placement.ts';
-import { defaultFramework, hasOption, resolveFramework } from '../frameworks/registry.ts';
+import { hasOption, resolveFramework } from '../frameworks/registry.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import { builtInClusters, findCluster, likelyClusters } from '../hardware/clusters.ts';
 import { halfPrecision } from '../hardware/computePath.ts';
@@ -23,7 +23,7 @@ import type {
   WorkersScenario,
 } from '../model/scenario.ts';
 import type { ScenarioKey } from '../model/scenarioKey.ts';
-import { resolveParallel, sequenceProblem, unevenRounds } from './parallel/resolveParallel.ts';
+import { frameworkOf, resolveParallel, sequenceProblem, unevenRounds } from './parallel/resolveParallel.ts';
 import { resolveRun } from './resolveRun.ts';
 
 const defaultClusterName = 'dgx-h100';
@@ -60,7 +60,7 @@ export function resolveScenario(
   issues.push(...shared.issues);
   const copies = gpus / shared.ways;
   const accumulate = microBatches(shared.microBatch, copies, requests, report);
-  issues.push(...unevenRounds(shared.parallel, accumulate));
+  issues.push(...unevenRounds(shared.parallel, accumulate, frameworkOf(requests)));
   const passes = copies * (mode === 'inference' ? 1 : accumulate);
   const batch = resolveBatch(askedBatch(requests, passes), given, analysis, report);
   reportTwoBatches(requests, analysis, report);
@@ -82,7 +82,7 @@ export function resolveScenario(
   reportOtherGpus(workers, gpus, report);
   const precisionOf = (trainsIn: 'half' | 'fp32'): Precision =>
     first(requests, 'precision') ?? (trainsIn === 'half' ? halfPrecision(cluster.gpu) : undefined) ?? 'fp32';
-  const asked = first(requests, 'framework') ?? defaultFramework;
+  const asked = frameworkOf(requests);
   const precision = precisionOf(resolveFramework(asked).trainsIn);
   const framework = mode === 'inference' ? withInferenceWeights(asked, precision) : asked;
   const { oneNode, issues: frameworkIssues } = resolveFramework(framework);

@@ -40,12 +40,12 @@ export const groupNames = {
   },
   parallel: {
     tp: 'tensor parallelism: GPUs that share each layer',
-    sp: 'sequence parallelism between the layers that tensor parallelism splits: on or off; default off',
+    sp: 'sequence parallelism between the layers that tensor parallelism splits: on or off; default off, with torchtitan on',
     gathered:
-      'with sp, what is gathered for a product: keep it for backward, or gather it again: keep or again; default keep',
+      'with sp, what is gathered for a product: keep it for backward, or gather it again: keep or again; default keep, with megatron again',
     cp: 'context parallelism: GPUs that share each sequence, which all layers are split along',
     'cp-comm':
-      'how attention meets the positions of other GPUs: ring, all-gather or all-to-all; default all-gather, with deepspeed-zero all-to-all',
+      'how attention meets the positions of other GPUs: ring, all-gather or all-to-all; default all-gather, with deepspeed-zero all-to-all, with megatron ring',
     ep: 'expert parallelism: GPUs that share the experts of a mixture, each with samples of its own',
     'expert-imbalance':
       'with ep, rows of the GPU with the busiest experts ÷ mean, where no token is dropped; default 1',
@@ -55,7 +55,7 @@ export const groupNames = {
     schedule:
       'order of the micro-batches: 1f1b, gpipe, interleaved-1f1b, looped-bfs, zb-h1, zb-v or dualpipe-v; default 1f1b, with vp interleaved-1f1b',
     stages:
-      'stages of like time, of as many blocks each, or of one less in the first and last: balanced, uniform or torchtitan; default balanced',
+      'stages of like time, of as many blocks each, or of one less in the first and last: balanced, uniform or torchtitan; default balanced, with megatron uniform, with torchtitan torchtitan',
   },
   run: {
     samples: 'samples in the data set',

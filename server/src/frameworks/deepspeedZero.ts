@@ -37,6 +37,8 @@ export const deepspeedZero: FrameworkEntry = {
   name: 'deepspeed-zero',
   documentation: 'DeepSpeed ZeRO 1, 2 or 3: sharded optimizer state, gradients, parameters',
   trainsIn: 'half',
+  // deepspeed/sequence/layer.py.
+  layout: { defaults: { contextExchange: 'all-to-all' } },
   overlaps:
     'input: read, decoded and copied ahead; gradients: in buckets, with `overlap-comm` and stage 3 during backward; parameters: after the update, in stage 3 ahead of their use; update: after all',
   sources: [

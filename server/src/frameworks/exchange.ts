@@ -19,6 +19,8 @@ export interface WorkerGroup extends Placement {
   /** Of the graph: positions of forward and of backward are 0 to one less. */
   readonly operators: number;
   readonly precision: Precision;
+  /** It computes one stage of a pipeline, whose passes are micro-batches. */
+  readonly pipelined?: true;
 }
 
 /**

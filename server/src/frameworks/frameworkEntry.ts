@@ -1,6 +1,7 @@
 /** A behaviour under its name, with what a person needs to know to choose it and to set its options. */
 
 import type { FrameworkBehaviour } from './behaviour.ts';
+import type { LayoutRules } from './layoutRules.ts';
 import type { FrameworkOption } from './options.ts';
 
 export interface FrameworkEntry {
@@ -19,5 +20,9 @@ export interface FrameworkEntry {
   readonly trainsIn: 'half' | 'fp32';
   /** It runs in one process, and so on one node. */
   readonly oneNode?: true;
+  /** Left out: GPUs each have a copy of the model; several cannot share one. */
+  readonly layout?: LayoutRules;
+  /** Options that exclude each other, and what to do; `undefined` where there are none. */
+  readonly contradiction?: (options: ReadonlyMap<string, string>) => string | undefined;
   readonly create: (options: ReadonlyMap<string, string>) => FrameworkBehaviour;
 }

@@ -23,6 +23,7 @@ import {
 } from './embeddingTables.ts';
 import { type Channel, type Message, noExchange, prefetchedInput } from './exchange.ts';
 import type { FrameworkEntry } from './frameworkEntry.ts';
+import { freeLayout } from './layoutRules.ts';
 import { type FrameworkOption, oneOf, positiveNumber } from './options.ts';
 import { allReduceEach, type Bucket, packBuckets } from './packBuckets.ts';
 import { compiledLaunch, compileMode, compileOption } from './pytorch/compiled/compileOption.ts';
@@ -127,6 +128,7 @@ export const pytorchDdp: FrameworkEntry = {
   name: 'pytorch-ddp',
   documentation: 'PyTorch DistributedDataParallel: gradient buckets all-reduced during backward',
   trainsIn: 'half',
+  layout: freeLayout,
   overlaps:
     'input: read, decoded and copied ahead; gradients: in buckets, during backward; update: after all',
   sources: [
@@ -285,6 +287,7 @@ export function eagerPytorch(
         bytesPerElement,
         copied,
         clipped,
+        wideGradients: fp32Sums,
       });
       // Gradients that are kept are filled with zeros, and the first pass adds to them; fp32 sums are added to in every pass.
       if (fp32Sums) return { ...update, kernels: [zeroFill(sizes), ...update.kernels] };

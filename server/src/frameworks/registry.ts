@@ -13,6 +13,7 @@ import { deepspeedZero } from './deepspeedZero.ts';
 import { describedFramework } from './described.ts';
 import type { FrameworkEntry } from './frameworkEntry.ts';
 import { horovod } from './horovod.ts';
+import { megatron } from './megatron.ts';
 import { mgWfbp } from './mgWfbp.ts';
 import { mxnet } from './mxnet.ts';
 import { naive } from './naive.ts';
@@ -21,11 +22,14 @@ import { pytorchDdp } from './pytorchDdp.ts';
 import { pytorchDp } from './pytorchDp.ts';
 import { pytorchFsdp } from './pytorchFsdp.ts';
 import { tensorflow } from './tensorflow.ts';
+import { torchtitan } from './torchtitan.ts';
 
 export const frameworks: readonly FrameworkEntry[] = [
   pytorchDdp,
   pytorchFsdp,
   deepspeedZero,
+  megatron,
+  torchtitan,
   pytorchDp,
   horovod,
   mgWfbp,
@@ -81,8 +85,21 @@ export function resolveFramework(choice: FrameworkChoice): {
   }
   const { values, issues } = readOptions(entry.name, entry.options, choice.options);
   const { oneNode = false, trainsIn } = entry;
-  return { behaviour: entry.create(values), oneNode, trainsIn, issues };
+  const contradiction = entry.contradiction?.(values);
+  return {
+    behaviour: entry.create(values),
+    oneNode,
+    trainsIn,
+    issues: contradiction === undefined ? issues : [...issues, invalidOptions(contradiction)],
+  };
 }
+
+const invalidOptions = (message: string): Issue => ({
+  code: 'scenario/invalid',
+  severity: 'error',
+  message,
+  scenarioKey: 'framework',
+});
 
 /** The value that each option of a framework has in a scenario: what was asked for, else its default. */
 export function optionValues(choice: FrameworkChoice): ReadonlyMap<string, string> {

@@ -177,6 +177,8 @@ export interface Scenario {
   readonly past?: number;
   /** Left out: each GPU has a copy of the model. */
   readonly parallel?: ParallelScenario;
+  /** Of a worker of one stage of a pipeline, where a layout is planned stage by stage. */
+  readonly pipelined?: true;
   /** Left out: what the marks of layers say, and else `none`. */
   readonly checkpoint?: Checkpoint;
   /** Left out: `auto`. */

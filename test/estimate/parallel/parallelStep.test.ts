@@ -48,6 +48,8 @@ test.each<FrameworkChoice>([
   { name: 'pytorch-ddp', options: {} },
   { name: 'pytorch-fsdp', options: {} },
   { name: 'deepspeed-zero', options: { stage: '1' } },
+  { name: 'megatron', options: { 'distributed-optimizer': 'true' } },
+  { name: 'torchtitan', options: {} },
 ])('tp = pp = 1 costs what a copy on each GPU costs, to the last digit: $name', (framework) => {
   const { training, scenario, cluster, cost } = estimateModel(opened, [{ framework }, asked]);
   if (training === undefined || scenario === undefined || cluster === undefined)
@@ -206,6 +208,19 @@ describe('context parallelism', () => {
   });
 });
 
+const megatron: FrameworkChoice = { name: 'megatron', options: {} };
+
+/** megatron/training/arguments.py; torchtitan/config/job_config.py. */
+it.each<readonly [string, Partial<ParallelScenario>]>([
+  ['pytorch-ddp', { sequence: false, gathered: 'keep', contextExchange: 'all-gather', stages: 'balanced' }],
+  ['deepspeed-zero', { sequence: false, contextExchange: 'all-to-all' }],
+  ['megatron', { sequence: false, gathered: 'again', contextExchange: 'ring', stages: 'uniform' }],
+  ['torchtitan', { sequence: true, gathered: 'keep', contextExchange: 'all-gather', stages: 'torchtitan' }],
+])('%s lays out in its own way where nobody says', (name, usual) => {
+  const { scenario } = costOf({ tensor: 2, pipeline: 2 }, { framework: { name, options: {} } });
+  expect(scenario.parallel).toMatchObject(usual);
+});
+
 it('passes follow from the micro-batch and the batch over all GPUs', () => {
   const { scenario, parallel } = costOf(
     { tensor: 2, pipeline: 2, microBatch: 1 },
@@ -247,6 +262,29 @@ test.each<readonly [ScenarioRequest, RegExp]>([
     /9 micro-batches do not divide into 2 like rounds for 4 interleaved pipeline ranks; use a multiple of 4, such as 12/,
   ],
   [{ parallel: { pipeline: 2, microBatch: 2 } }, /`micro-batch` has no effect without a global batch/],
+  [
+    { parallel: { pipeline: 4 }, framework: megatron },
+    /22 layers do not divide by 4 stages; use other `pp` and `vp`, or `stages=balanced`/,
+  ],
+  [
+    { parallel: { pipeline: 2, schedule: 'zb-h1' }, framework: megatron },
+    /`megatron` has no schedule `zb-h1`; use `1f1b` or `interleaved-1f1b`/,
+  ],
+  [
+    { parallel: { tensor: 3, stages: 'balanced' }, gpus: 24, framework: megatron },
+    /32 heads do not divide by `tp=3`/,
+  ],
+  [
+    { accumulate: 9, parallel: { pipeline: 2, chunks: 11 }, framework: megatron },
+    /9 micro-batches do not divide into 5 like rounds for 2 interleaved pipeline ranks; use a multiple of 2, such as 10/,
+  ],
+  [
+    {
+      parallel: { pipeline: 2 },
+      framework: { name: 'torchtitan', options: { 'reshard-after-forward': 'always' } },
+    },
+    /gathers every block in each micro-batch of a pipeline, which is not costed; leave it out/,
+  ],
 ])('%o', (request, message) => {
   const { issues } = estimateModel(opened, [request, asked]);
   expect(issues.map((issue) => issue.message).join('\n')).toMatch(message);

@@ -1,7 +1,7 @@
 /** A layout in the words of the frameworks that run it. */
 
 import type { LayoutCandidate } from '../../estimate/planner/searchLayouts.ts';
-import type { PipelineScheduleName } from '../../model/scenario.ts';
+import type { FrameworkChoice, PipelineScheduleName } from '../../model/scenario.ts';
 
 export interface LauncherOptions {
   readonly launcher: string;
@@ -16,7 +16,8 @@ export function launcherOptions(candidate: LayoutCandidate): readonly LauncherOp
   const { tensor, pipeline, context, expert, chunks, schedule, replicas } = candidate;
   const { microBatch, passes, checkpoint, framework } = candidate;
   const batch = microBatch * passes * replicas;
-  const shardsWeights = framework.name === 'pytorch-fsdp';
+  const { name, options } = framework;
+  const shardsWeights = name === 'pytorch-fsdp' || name === 'torchtitan';
   const megatron = [
     `--tensor-model-parallel-size ${tensor}`,
     ...(tensor > 1 ? ['--sequence-parallel'] : []),
@@ -28,7 +29,8 @@ export function launcherOptions(candidate: LayoutCandidate): readonly LauncherOp
       : []),
     `--micro-batch-size ${microBatch}`,
     `--global-batch-size ${batch}`,
-    ...(framework.name === 'deepspeed-zero' ? ['--use-distributed-optimizer'] : []),
+    ...(name === 'deepspeed-zero' ? ['--use-distributed-optimizer'] : []),
+    ...(name === 'megatron' ? megatronFlags(options) : []),
     ...(shardsWeights ? ['--use-torch-fsdp2'] : []),
     ...(checkpoint === 'block'
       ? ['--recompute-granularity full --recompute-method uniform --recompute-num-layers 1']
@@ -64,7 +66,7 @@ export function launcherOptions(candidate: LayoutCandidate): readonly LauncherOp
     `--checkpoint ${checkpoint}`,
     `--framework ${[framework.name, ...Object.entries(framework.options).map(([name, value]) => `${name}=${value}`)].join(',')}`,
   ];
-  const stage = framework.name === 'deepspeed-zero' ? framework.options.stage : undefined;
+  const stage = name === 'deepspeed-zero' ? options.stage : undefined;
   const deepspeed = JSON.stringify({
     train_batch_size: batch,
     train_micro_batch_size_per_gpu: microBatch,
@@ -74,14 +76,31 @@ export function launcherOptions(candidate: LayoutCandidate): readonly LauncherOp
   return [
     { launcher: 'layercost report', text: own.join(' ') },
     // It has no zero-bubble schedules.
-    ...(schedule.startsWith('zb') ? [] : [{ launcher: 'Megatron-LM', text: megatron.join(' ') }]),
+    ...(schedule.startsWith('zb') || name === 'torchtitan'
+      ? []
+      : [{ launcher: 'Megatron-LM', text: megatron.join(' ') }]),
     // What torchtitan has: shards of weights, tensor parallelism, pipelines. It has no sharded update alone.
-    ...(stage === undefined ? [{ launcher: 'torchtitan', text: torchtitan.join(' ') }] : []),
-    ...(pipeline === 1 && tensor === 1 && context === 1 && expert === 1 && !shardsWeights
+    ...(stage === undefined && name !== 'megatron'
+      ? [{ launcher: 'torchtitan', text: torchtitan.join(' ') }]
+      : []),
+    ...(pipeline === 1 &&
+    tensor === 1 &&
+    context === 1 &&
+    expert === 1 &&
+    !shardsWeights &&
+    name !== 'megatron'
       ? [{ launcher: 'DeepSpeed', text: deepspeed }]
       : []),
   ];
 }
+
+/** Of the framework's own options, those of the launcher that turn something on. */
+const megatronFlags = (options: FrameworkChoice['options']): readonly string[] => [
+  ...(options['distributed-optimizer'] === 'true' ? ['--use-distributed-optimizer'] : []),
+  ...(options['overlap-grad-reduce'] === 'true' ? ['--overlap-grad-reduce'] : []),
+  ...(options['overlap-param-gather'] === 'true' ? ['--overlap-param-gather'] : []),
+  ...(options['gradient-dtype'] === 'half' ? ['--grad-reduce-in-bf16'] : []),
+];
 
 /** Names of schedules in PyTorch 2.13, torch/distributed/pipelining/schedules.py, `get_schedule_class`. */
 const torchNames: Readonly<Record<PipelineScheduleName, string>> = {

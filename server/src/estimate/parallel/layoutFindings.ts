@@ -5,7 +5,7 @@ import { itemAt } from '../../model/at.ts';
 import { capitalized } from '../../model/capitalized.ts';
 import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatBytes, formatCount, formatPercent, formatTime } from '../../model/format.ts';
-import { contextExchanges, type ParallelScenario } from '../../model/scenario.ts';
+import { contextExchanges, type FrameworkChoice, type ParallelScenario } from '../../model/scenario.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { bytes, seconds } from '../../model/units.ts';
 import { largestKind } from '../findings/outOfMemory.ts';
@@ -92,17 +92,42 @@ function outOfMemoryWays(step: LaidOutStep): readonly Way[] {
       after: changed(step, layout ?? {}, { checkpoint: 'block' }),
     };
   });
-  const shards: readonly Way[] =
-    scenario.framework.name !== 'pytorch-ddp' || copies === 1
+  const shards =
+    copies === 1
       ? []
-      : [
-          {
+      : shardedState(scenario.framework).map(
+          ({ what, written, framework }): Way => ({
             kind: 'shards',
-            text: `split gradients and optimizer state over the ${copies} copies (\`deepspeed-zero,stage=2\`)`,
-            after: changed(step, {}, { framework: { name: 'deepspeed-zero', options: { stage: '2' } } }),
-          },
-        ];
+            text: `split ${what} over the ${copies} copies (\`${written}\`)`,
+            after: changed(step, {}, { framework }),
+          }),
+        );
   return [...microBatches, ...degreesAlone, ...lessKept, ...shards];
+}
+
+/** What copies of the model can share in the place of each having all of it. */
+function shardedState({ name, options }: FrameworkChoice): readonly {
+  readonly what: string;
+  readonly written: string;
+  readonly framework: FrameworkChoice;
+}[] {
+  if (name === 'pytorch-ddp')
+    return [
+      {
+        what: 'gradients and optimizer state',
+        written: 'deepspeed-zero,stage=2',
+        framework: { name: 'deepspeed-zero', options: { stage: '2' } },
+      },
+    ];
+  if (name === 'megatron' && options['distributed-optimizer'] !== 'true')
+    return [
+      {
+        what: 'optimizer state',
+        written: 'distributed-optimizer=true',
+        framework: { name, options: { ...options, 'distributed-optimizer': 'true' } },
+      },
+    ];
+  return [];
 }
 
 function pipelineBubble(step: LaidOutStep): readonly Finding[] {

@@ -7,7 +7,7 @@ import { seconds } from '../../model/units.ts';
 import { fitsAtBest } from '../memory/reservedMemory.ts';
 import { passesOf } from '../plan/stepPlan.ts';
 import { type LaidOutStep, layOutStep } from './laidOutStep.ts';
-import { unevenRounds } from './resolveParallel.ts';
+import { refusedByFramework, unevenRounds } from './resolveParallel.ts';
 
 /** `undefined` where the GPUs do not divide so, or the model cannot be cut so. */
 export function changed(
@@ -24,7 +24,9 @@ export function changed(
   if ((step.scenario.gpus / (parallel.tensor * parallel.pipeline)) % parallel.expert !== 0) return undefined;
   // Fewer copies have more passes each, so that a step has as many samples; a part of a pass cannot be.
   const passes = (passesOf(step.scenario) * after) / before;
-  if (!Number.isInteger(passes) || unevenRounds(parallel, passes).length > 0) return undefined;
+  const { framework } = { ...step.scenario, ...change };
+  if (!Number.isInteger(passes) || unevenRounds(parallel, passes, framework).length > 0) return undefined;
+  if (refusedByFramework(parallel, step.training.analysis, framework) !== undefined) return undefined;
   return layOutStep(
     step.training,
     { ...step.scenario, ...change, parallel, accumulate: passes },

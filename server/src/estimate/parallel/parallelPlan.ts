@@ -91,6 +91,7 @@ export function planParallel(
     ...whole,
     gpus: layout.context * layout.replicas,
     nodes: layout.dataGroup.nodes,
+    ...(parallel.pipeline > 1 ? { pipelined: true } : {}),
   };
   const planned = (
     graph: TrainingGraph,

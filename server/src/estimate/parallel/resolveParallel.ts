@@ -1,11 +1,13 @@
 /** How GPUs share a copy of the model, from what was asked for; and why they cannot. */
 
 import type { ModelAnalysis } from '../../analysis/modelAnalysis.ts';
+import { freeLayout, type LayoutRules } from '../../frameworks/layoutRules.ts';
+import { defaultFramework, findFramework, frameworks, optionValues } from '../../frameworks/registry.ts';
 import { evaluateDimension } from '../../model/dimension.ts';
 import { isKnownShape } from '../../model/graph.ts';
 import type { Issue, Severity } from '../../model/issue.ts';
 import {
-  type ContextExchange,
+  type FrameworkChoice,
   gpusPerCopy,
   type Mode,
   type ParallelRequest,
@@ -38,12 +40,14 @@ export function resolveParallel(
   requests: readonly ScenarioRequest[],
 ): ResolvedParallel {
   if (asked === undefined) return { ways: 1, issues: [] };
+  const framework = frameworkOf(requests);
+  const usual = rulesOf(framework).defaults;
   const {
     tensor = 1,
     pipeline = 1,
-    sequence = false,
-    gathered = 'keep',
-    stages = 'balanced',
+    sequence = usual.sequence ?? false,
+    gathered = usual.gathered ?? 'keep',
+    stages = usual.stages ?? 'balanced',
     microBatch,
     context = 1,
     expert = 1,
@@ -53,7 +57,7 @@ export function resolveParallel(
   const { chunks, schedule } = chunkedSchedule(asked, pipeline);
   const given = microBatch === undefined ? {} : { microBatch };
   const idle = [
-    ...(sequence && tensor === 1 && ways > 1 ? [noEffect('sp', 'tp')] : []),
+    ...(asked.sequence === true && tensor === 1 && ways > 1 ? [noEffect('sp', 'tp')] : []),
     ...(pipeline === 1 && asked.chunks !== undefined && ways > 1 ? [noEffect('vp', 'pp')] : []),
     ...(expert === 1 && expertImbalance !== 1 ? [noEffect('expert-imbalance', 'ep')] : []),
     ...(expert > 1 && pipeline > 1 && schedule === 'dualpipe-v'
@@ -66,6 +70,19 @@ export function resolveParallel(
       : []),
   ];
   if (ways === 1 && expert === 1) return { ways, ...given, issues: idle };
+  const parallel: ParallelScenario = {
+    tensor,
+    sequence: sequence && tensor > 1,
+    gathered,
+    context,
+    contextExchange: asked.contextExchange ?? usual.contextExchange ?? 'all-gather',
+    expert,
+    expertImbalance,
+    pipeline,
+    chunks,
+    schedule,
+    stages,
+  };
   const problem =
     impossible({ tensor, context, pipeline }, gpus) ??
     unlikeExperts(analysis, { tensor, context, pipeline, expert }, gpus) ??
@@ -73,22 +90,11 @@ export function resolveParallel(
     (pipeline === 1 ? undefined : unlikeSchedule(schedule, chunks)) ??
     tooFewBlocks(analysis, pipeline, chunks) ??
     tooFewForEnds(analysis, stages, pipeline * chunks) ??
-    noSequence(analysis, context);
+    noSequence(analysis, context) ??
+    refusedByFramework(parallel, analysis, framework);
   if (problem !== undefined) return { ways: 1, ...given, issues: [issue('error', problem)] };
   return {
-    parallel: {
-      tensor,
-      sequence: sequence && tensor > 1,
-      gathered,
-      context,
-      contextExchange: asked.contextExchange ?? usualExchange(requests),
-      expert,
-      expertImbalance,
-      pipeline,
-      chunks,
-      schedule,
-      stages,
-    },
+    parallel,
     ways,
     ...given,
     issues: idle,
@@ -146,7 +152,11 @@ function unlikeSchedule(schedule: PipelineScheduleName, chunks: number): string 
  * Interleaved stages take micro-batches in rounds of as many as ranks, or somewhat more; PyTorch refuses rounds that are not of one
  * size (`ScheduleInterleaved1F1B`), and Megatron-LM any that are not of as many as ranks.
  */
-export function unevenRounds(parallel: ParallelScenario | undefined, microBatches: number): readonly Issue[] {
+export function unevenRounds(
+  parallel: ParallelScenario | undefined,
+  microBatches: number,
+  framework: FrameworkChoice,
+): readonly Issue[] {
   if (parallel === undefined || parallel.pipeline === 1) return [];
   const { pipeline, schedule, chunks } = parallel;
   const least = leastMicroBatches(schedule, { ranks: pipeline, chunks });
@@ -158,8 +168,11 @@ export function unevenRounds(parallel: ParallelScenario | undefined, microBatche
       ),
     ];
   if (schedule !== 'interleaved-1f1b' && (schedule !== 'zb-h1' || chunks === 1)) return [];
-  const rounds = Math.floor(microBatches / roundOf({ ranks: pipeline, microBatches }));
-  if (microBatches % rounds === 0) return [];
+  const isWhole = rulesOf(framework).wholeRounds === true;
+  const rounds = isWhole
+    ? Math.ceil(microBatches / pipeline)
+    : Math.floor(microBatches / roundOf({ ranks: pipeline, microBatches }));
+  if (isWhole ? microBatches % pipeline === 0 : microBatches % rounds === 0) return [];
   const more = Math.ceil(microBatches / pipeline) * pipeline;
   return [
     issue(
@@ -179,14 +192,28 @@ const issue = (severity: Severity, message: string): Issue => ({
   scenarioKey: 'parallel',
 });
 
-/**
- * PyTorch gathers keys and values (2.13, torch/distributed/tensor/experimental/_context_parallel/_attention.py,
- * `rotate_method`); DeepSpeed exchanges heads for positions (deepspeed/sequence/layer.py).
- */
-const usualExchange = (requests: readonly ScenarioRequest[]): ContextExchange =>
-  requests.find(({ framework }) => framework !== undefined)?.framework?.name === 'deepspeed-zero'
-    ? 'all-to-all'
-    : 'all-gather';
+/** What the first of the requests asks for that asks for one. */
+export const frameworkOf = (requests: readonly ScenarioRequest[]): FrameworkChoice =>
+  requests.find(({ framework }) => framework !== undefined)?.framework ?? defaultFramework;
+
+const rulesOf = ({ name }: FrameworkChoice): LayoutRules => findFramework(name)?.layout ?? freeLayout;
+
+/** Why the framework does not run a layout, and what to do. */
+export function refusedByFramework(
+  parallel: ParallelScenario,
+  analysis: ModelAnalysis,
+  framework: FrameworkChoice,
+): string | undefined {
+  const { schedules, refuses } = rulesOf(framework);
+  if (parallel.pipeline > 1 && schedules?.includes(parallel.schedule) === false)
+    return `\`${framework.name}\` has no schedule \`${parallel.schedule}\`; use ${schedules.map((name) => `\`${name}\``).join(' or ')}`;
+  return refuses?.({
+    parallel,
+    blocks: cutsOf(analysis).length,
+    heads: headsOfAttention(analysis),
+    options: optionValues(framework),
+  });
+}
 
 function impossible(
   degrees: Pick<ParallelScenario, 'tensor' | 'context' | 'pipeline'>,
@@ -202,18 +229,20 @@ function impossible(
 function notCosted(mode: Mode, requests: readonly ScenarioRequest[]): string | undefined {
   const isAsked = (key: keyof ScenarioRequest): boolean =>
     requests.some((request) => request[key] !== undefined);
-  const framework = requests.find((request) => request.framework !== undefined)?.framework;
+  const { name, description } = frameworkOf(requests);
   if (mode === 'inference') return '`parallel` is costed in training; leave it out in inference';
   if (isAsked('measuredStep'))
     return 'A measured step is that of a GPU with a copy of the model; leave out `measured-step` or `parallel`';
   if (isAsked('input')) return '`input` is not costed with `parallel`; leave one of them out';
   if (isAsked('workers')) return '`workers` is not costed with `parallel`; leave one of them out';
-  if (framework === undefined || frameworks.includes(framework.name)) return undefined;
-  return `\`${framework.name}\` is not costed with \`parallel\`; use ${frameworks.join(', ')}`;
+  if (description === undefined && findFramework(name)?.layout !== undefined) return undefined;
+  return `\`${name}\` is not costed with \`parallel\`; use ${parallelFrameworks.join(', ')}`;
 }
 
 /** Their workers wait for each other in every step, and exchange by collectives alone. */
-const frameworks: readonly string[] = ['pytorch-ddp', 'pytorch-fsdp', 'deepspeed-zero'];
+const parallelFrameworks: readonly string[] = frameworks.flatMap(({ name, layout }) =>
+  layout === undefined ? [] : [name],
+);
 
 function noSequence(analysis: ModelAnalysis, context: number): string | undefined {
   if (context === 1 || sequencesOf(analysis).length > 0) return undefined;

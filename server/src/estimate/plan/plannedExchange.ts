@@ -50,8 +50,8 @@ export function planExchange(step: ExchangingStep, profile: MeasuredProfile): Pl
     weightBytesPerElement,
     unlikeOthers(training, step.behaviour),
   );
-  const { framework, mode, precision, gpus } = scenario;
-  const group: WorkerGroup = { ...placement, gpus, operators: training.costs.length, precision };
+  const { framework, mode } = scenario;
+  const group = workerGroup(training, scenario, placement);
   const job: Job = { framework, mode, group, cluster };
   const known = jobs.get(gradients) ?? new LruCache<Job, PlannedExchange>(isSameJob, mostJobs);
   jobs.set(gradients, known);
@@ -65,6 +65,19 @@ export function planExchange(step: ExchangingStep, profile: MeasuredProfile): Pl
   if (!isOfStep) known.keep(job, planned);
   return planned;
 }
+
+/** Those that exchange what a framework sends: copies of the model, or of a stage. */
+export const workerGroup = (
+  { costs }: TrainingGraph,
+  { gpus, precision, pipelined }: Pick<Scenario, 'gpus' | 'precision' | 'pipelined'>,
+  placement: Placement,
+): WorkerGroup => ({
+  ...placement,
+  gpus,
+  operators: costs.length,
+  precision,
+  ...(pipelined === undefined ? {} : { pipelined }),
+});
 
 interface Job extends Pick<Scenario, 'framework' | 'mode'> {
   readonly group: WorkerGroup;

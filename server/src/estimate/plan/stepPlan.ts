@@ -28,7 +28,7 @@ import { type InputWork, inputWork } from './inputWork.ts';
 import { type LoweredStep, lowerStep } from './loweredStep.ts';
 import { isMeasured, type MeasuredWork, measuredWork } from './measuredWork.ts';
 import { kernelTimes, type OperatorTimes, type PassTimes, withoutBackward } from './operatorTimes.ts';
-import { type ExchangingStep, type PlannedExchange, planExchange } from './plannedExchange.ts';
+import { type ExchangingStep, type PlannedExchange, planExchange, workerGroup } from './plannedExchange.ts';
 import { spreadTimes, spreadWeights, stepSpread } from './stepSpread.ts';
 import { imbalanceFactor } from './workerImbalance.ts';
 
@@ -159,12 +159,7 @@ function predictStep(training: TrainingGraph, scenario: Scenario, cluster: Clust
       gpu: cluster.gpu,
       behaviour,
       gradients: gradientsInReadyOrder(training, weightBytesPerElement, unlikeOthers(training, behaviour)),
-      group: {
-        ...placeGpus(gpus, nodes),
-        gpus,
-        operators: training.costs.length,
-        precision: scenario.precision,
-      },
+      group: workerGroup(training, { ...scenario, gpus }, placeGpus(gpus, nodes)),
       shards: exchange.shards,
     });
   const handled = handling(scenario.gpus, scenario.nodes);

@@ -22,6 +22,8 @@ export interface HeldWeights {
   readonly bytesPerElement: number;
   /** The optimizer updates an fp32 copy of weights in half precision. */
   readonly copied: boolean;
+  /** Their gradients are fp32 sums, which the optimizer takes as they are. */
+  readonly wideGradients?: boolean;
   /** Gradients are clipped by their norm, all of them together. */
   readonly clipped: boolean;
 }
@@ -31,14 +33,15 @@ export function optimizerUpdate(
   kernels: OptimizerKernels,
   precision: Precision,
   { elements, tensors }: UpdateSizes,
-  { bytesPerElement, copied, clipped }: HeldWeights = fullWeights,
+  { bytesPerElement, copied, clipped, wideGradients = false }: HeldWeights = fullWeights,
 ): Update {
   if (optimizer === 'none') return { kernels: [], stateBytes: bytes(0), temporaryBytes: bytes(0) };
   const pass = optimizer === 'sgd' || kernels === 'fused' ? onePass[optimizer] : foreachPasses[optimizer];
   const hasCopy = copied && bytesPerElement < 4;
   const updated = hasCopy ? 4 : bytesPerElement;
   const own = (passes: readonly number[]): readonly number[] => passes.map((size) => (size * updated) / 4);
-  const scaling = hasCopy ? [bytesPerElement + 4] : precision === 'fp16' ? own(gradScaler) : [];
+  const isCast = hasCopy && !wideGradients;
+  const scaling = isCast ? [bytesPerElement + 4] : precision === 'fp16' ? own(gradScaler) : [];
   const passes = [
     ...scaling,
     ...(clipped ? own(clipping) : []),
@@ -58,7 +61,7 @@ export function optimizerUpdate(
     stateBytes: bytes(
       (optimizerStateBytes(optimizer, elements) * updated) / 4 + (hasCopy ? 4 * elements : 0),
     ),
-    temporaryBytes: bytes(elements * ((hasTemporary ? updated : 0) + (hasCopy ? 4 : 0))),
+    temporaryBytes: bytes(elements * ((hasTemporary ? updated : 0) + (isCast ? 4 : 0))),
   };
 }
 

@@ -1,0 +1,119 @@
+/** The exchange of fully sharded parameters, block by block: that of PyTorch's FSDP, and of what is built on it. */
+
+import { type Bytes, bytes } from '../model/units.ts';
+import { type Exchange, noExchange, type WorkerGroup, wholeState } from './exchange.ts';
+import type { Gradient } from './gradient.ts';
+import { allReduceEach } from './packBuckets.ts';
+import { gathersOfForward, shardedMessages, shardStream, type Unit, unitOf } from './shardedUnits.ts';
+
+export interface FullSharding {
+  /** `node`: over the GPUs of a node, with an all-reduce across nodes. */
+  readonly over: 'all' | 'node';
+  /** Parameters stay whole from forward to backward. */
+  readonly keeps: boolean;
+  readonly parameterBytesPerElement: number;
+  readonly gradientBytesPerElement: number;
+  readonly backwardPrefetch: 'pre' | 'post' | 'none';
+}
+
+/** Of a group of more than one GPU. */
+export function fsdpExchange(
+  gradients: readonly Gradient[],
+  group: WorkerGroup,
+  { over, keeps, parameterBytesPerElement, gradientBytesPerElement, backwardPrefetch }: FullSharding,
+): Exchange {
+  const units = blocksOf(gradients, group);
+  const ways = waysOf(over, group);
+  if (ways === 1) return replicated(units, parameterBytesPerElement, gradientBytesPerElement);
+  return {
+    ...noExchange,
+    messages: shardedMessages(units, group, {
+      over,
+      parameterBytesPerElement,
+      gradientBytesPerElement,
+      // A model without blocks is all root.
+      gathersAgain: !keeps && units.length > 1,
+      ahead: 2,
+      aheadInBackward: backwardPrefetch === 'pre' ? 1 : 0,
+      // After the backward of a unit its hook prefetches, then reduces (_runtime_utils.py, `_post_backward_hook`).
+      gathersFirst: backwardPrefetch === 'post',
+    }),
+    shards: { parameters: keeps ? 1 : ways, gradients: ways, optimizerState: ways },
+    buffers: bytes(
+      (keeps ? 0 : wholeUnits(units, parameterBytesPerElement, 1)) +
+        castGradients(units, parameterBytesPerElement, gradientBytesPerElement),
+    ),
+  };
+}
+
+/** In inference: forward alone. */
+export function fsdpInference(
+  parameters: readonly Gradient[],
+  group: WorkerGroup,
+  { over, keeps, parameterBytesPerElement }: FullSharding,
+): Exchange {
+  const ways = waysOf(over, group);
+  if (ways === 1 || keeps) return noExchange;
+  const units = blocksOf(parameters, group);
+  return {
+    ...noExchange,
+    messages: gathersOfForward(units, { over, parameterBytesPerElement, ahead: 2 }),
+    shards: { ...wholeState, parameters: ways },
+    buffers: wholeUnits(units, parameterBytesPerElement, 0),
+  };
+}
+
+/** GPUs that a parameter is split over. */
+export const waysOf = (over: FullSharding['over'], { gpus, gpusPerNode }: WorkerGroup): number =>
+  over === 'node' ? gpusPerNode : gpus;
+
+/**
+ * Nodes of one GPU have nobody to share with: each keeps all (`_init_utils.py`: "switching to NO_SHARD"), and gradients
+ * of a unit are added up across nodes.
+ */
+function replicated(units: readonly Unit[], parameterBytes: number, gradientBytes: number): Exchange {
+  const buckets = units
+    .map(({ gradients, elements, backwardLast }) => ({
+      gradients,
+      bytes: bytes(elements * gradientBytes),
+      readyAfter: backwardLast,
+    }))
+    .sort((a, b) => a.readyAfter - b.readyAfter);
+  return {
+    ...noExchange,
+    messages: allReduceEach(buckets, {}, shardStream),
+    buffers: castGradients(units, parameterBytes, gradientBytes),
+  };
+}
+
+/** The name up to its first number, as `layers.3` of `layers.3.mlp.weight`; empty outside of blocks. */
+export const blockOfParameter = (parameter: string): string =>
+  /^(.*?\D)??\d+(?=[./\]]|$)/.exec(parameter)?.[0] ?? '';
+
+/** In the order of forward; the root, which is used at both ends of the model, comes first. */
+function blocksOf(gradients: readonly Gradient[], group: WorkerGroup): readonly Unit[] {
+  const blocks = new Map<string, Gradient[]>();
+  for (const gradient of gradients) {
+    const name = blockOfParameter(gradient.parameter);
+    const block = blocks.get(name);
+    if (block === undefined) blocks.set(name, [gradient]);
+    else block.push(gradient);
+  }
+  return [...blocks.values()].map((block) => unitOf(block, group)).sort((a, b) => a.first - b.first);
+}
+
+/** Two units are whole at a time, the gradients of so many beside them. */
+const wholeUnits = (units: readonly Unit[], bytesPerElement: number, gradients: 0 | 1): Bytes => {
+  const [first, second] = largestTwo(units);
+  return bytes(((1 + gradients) * first + second) * bytesPerElement);
+};
+
+/** Gradients are added in a copy where they change their type; the largest unit is the root, whose turn comes last. */
+const castGradients = (units: readonly Unit[], from: number, to: number): Bytes =>
+  bytes(from === to ? 0 : largestTwo(units)[1] * to);
+
+/** Elements. */
+function largestTwo(units: readonly Unit[]): readonly [number, number] {
+  const [first = 0, second = 0] = units.map(({ elements }) => elements).sort((a, b) => b - a);
+  return [first, second];
+}

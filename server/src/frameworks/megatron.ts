@@ -1,0 +1,220 @@
+/**
+ * Megatron-LM: weights in half precision, fp32 sums of gradients in one buffer, all-reduced or scattered in buckets.
+ *
+ * Rules, NVIDIA/Megatron-LM 00119989: gradients lie in a buffer, in fp32 with bf16 weights (megatron/training/arguments.py),
+ * that products of backward add to (`gradient_accumulation_fusion`). It is scaled by 1/copies and sent whole behind backward;
+ * with `overlap-grad-reduce` in buckets of max(40M, 1M · copies) elements (megatron/core/distributed/
+ * distributed_data_parallel.py). The distributed optimizer scatters gradients and gathers weights in their own type, before the
+ * next forward or, with `overlap-param-gather`, bucket by bucket ahead of it (param_and_grad_buffer.py).
+ */
+
+import { bytes } from '../model/units.ts';
+import {
+  backwardEnd,
+  type Exchange,
+  forwardAt,
+  type Message,
+  noExchange,
+  type SyncPoint,
+  theUpdate,
+  type WorkerGroup,
+} from './exchange.ts';
+import type { FrameworkEntry } from './frameworkEntry.ts';
+import type { Gradient } from './gradient.ts';
+import type { AskedLayout } from './layoutRules.ts';
+import { oneOf, positiveNumber } from './options.ts';
+import { type Bucket, ncclStream, packBuckets } from './packBuckets.ts';
+import { eagerOptions, eagerPytorch } from './pytorchDdp.ts';
+
+/** Of eager PyTorch's options, those that Megatron-LM decides itself. */
+const ownDefaults: Readonly<Record<string, string>> = {
+  'optimizer-kernels': 'fused',
+  'clip-norm': 'true',
+  attention: 'fused',
+};
+const decided: readonly string[] = ['gradients', 'weights', 'reentrant', 'in-place', 'memory-format'];
+
+const autoOrNumber = (text: string): string | undefined =>
+  text === 'auto' || positiveNumber(text) === undefined ? undefined : 'auto or a positive number';
+
+export const megatron: FrameworkEntry = {
+  name: 'megatron',
+  documentation:
+    'Megatron-LM: fp32 sums of gradients, all-reduced after backward; distributed optimizer and overlap as options',
+  trainsIn: 'half',
+  layout: {
+    defaults: { gathered: 'again', contextExchange: 'ring', stages: 'uniform' },
+    schedules: ['1f1b', 'interleaved-1f1b'],
+    wholeRounds: true,
+    refuses: refusedLayout,
+  },
+  overlaps:
+    'input: read, decoded and copied ahead; gradients: after backward, with `overlap-grad-reduce` in buckets during it; parameters of the distributed optimizer: after the update, with `overlap-param-gather` ahead of their use; update: after all',
+  sources: [
+    'NVIDIA/Megatron-LM 00119989, megatron/core/distributed/distributed_data_parallel.py and param_and_grad_buffer.py, megatron/training/arguments.py, docs/user-guide/features/dist_optimizer.md',
+    'Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters", SC 2021',
+  ],
+  options: [
+    {
+      name: 'distributed-optimizer',
+      default: 'false',
+      documentation:
+        'true: copies of the model share the update and its state (use_distributed_optimizer); false, as by default in Megatron-LM: each updates all',
+      expects: oneOf('true', 'false'),
+    },
+    {
+      name: 'overlap-grad-reduce',
+      default: 'false',
+      documentation: 'true: gradients are sent in buckets during backward (overlap_grad_reduce)',
+      expects: oneOf('true', 'false'),
+    },
+    {
+      name: 'overlap-param-gather',
+      default: 'false',
+      documentation:
+        'true: weights are gathered bucket by bucket ahead of the next forward (overlap_param_gather)',
+      expects: oneOf('true', 'false'),
+    },
+    {
+      name: 'gradient-dtype',
+      default: 'fp32',
+      documentation:
+        'sums of gradients, and what is sent of them: fp32, or half, the precision of the weights (grad_reduce_in_bf16; with fp16 the default of Megatron-LM)',
+      expects: oneOf('fp32', 'half'),
+    },
+    {
+      name: 'gradient-accumulation-fusion',
+      default: 'true',
+      documentation:
+        'products of backward add to the sums of gradients; false: a kernel for each weight does (no_gradient_accumulation_fusion)',
+      expects: oneOf('true', 'false'),
+    },
+    {
+      name: 'bucket-size',
+      default: 'auto',
+      documentation:
+        'with overlap-grad-reduce, elements of a bucket (ddp_bucket_size); auto: the larger of 40 million, and 1 million for each copy',
+      expects: autoOrNumber,
+    },
+    ...eagerOptions
+      .filter(({ name }) => !decided.includes(name))
+      .map((option) => ({ ...option, default: ownDefaults[option.name] ?? option.default })),
+  ],
+  contradiction: (options) => {
+    if (options.get('overlap-param-gather') !== 'true') return undefined;
+    const missing = ['distributed-optimizer', 'overlap-grad-reduce'].filter(
+      (name) => options.get(name) !== 'true',
+    );
+    return missing.length === 0
+      ? undefined
+      : `\`overlap-param-gather\` needs ${missing.map((name) => `\`${name}\``).join(' and ')}, as in Megatron-LM; set ${missing.length === 1 ? 'it' : 'them'} to true`;
+  },
+  create: (options) => {
+    const isWide = options.get('gradient-dtype') === 'fp32';
+    const eager = eagerPytorch(
+      new Map([...options, ['weights', 'half-with-copy'], ['gradients', isWide ? 'fp32-sums' : 'new']]),
+    );
+    return {
+      ...eager,
+      name: 'megatron',
+      addsGradients: true,
+      handleGradients: ({ gpus }, { sends }, precision) => {
+        const computed = eager.weightBytesPerElement(precision);
+        const sum = isWide ? 4 : computed;
+        const isFused = options.get('gradient-accumulation-fusion') === 'true';
+        // A product reads the sum and writes it in the place of a gradient; else a kernel reads both.
+        const added = isFused ? 2 * sum - computed : 2 * sum + computed;
+        return {
+          bytesPerElement: added + (sends && gpus > 1 ? 2 * sum : 0),
+          launches: isFused ? 0 : 1,
+        };
+      },
+      exchange: (gradients, group) =>
+        group.gpus === 1
+          ? noExchange
+          : exchangeOf(gradients, group, options, {
+              weight: eager.weightBytesPerElement(group.precision),
+              sum: isWide ? 4 : eager.weightBytesPerElement(group.precision),
+            }),
+      notes: [
+        `Megatron-LM, ${options.get('distributed-optimizer') === 'true' ? 'distributed optimizer' : 'a whole update on each GPU'}, gradients ${options.get('overlap-grad-reduce') === 'true' ? 'in buckets during' : 'after'} backward`,
+      ],
+    };
+  },
+};
+
+/** Bytes per element. */
+interface Widths {
+  readonly weight: number;
+  readonly sum: number;
+}
+
+function exchangeOf(
+  gradients: readonly Gradient[],
+  group: WorkerGroup,
+  options: ReadonlyMap<string, string>,
+  { weight, sum }: Widths,
+): Exchange {
+  const overlaps = options.get('overlap-grad-reduce') === 'true';
+  const size = options.get('bucket-size');
+  const elements = size === undefined || size === 'auto' ? usualBucket(group) : Number(size);
+  const buckets = packBuckets(gradients, [overlaps ? elements * sum : Number.POSITIVE_INFINITY], sum);
+  const isDistributed = options.get('distributed-optimizer') === 'true';
+  const end = backwardEnd(group);
+  const sent = buckets.map((bucket) =>
+    messageOf(
+      bucket,
+      isDistributed ? 'reduce-scatter' : 'all-reduce',
+      sum,
+      overlaps ? { pass: 'backward', position: bucket.readyAfter } : end,
+      theUpdate,
+    ),
+  );
+  if (!isDistributed) return { ...noExchange, messages: sent };
+  const ahead = options.get('overlap-param-gather') === 'true';
+  // The last bucket has what forward uses first.
+  const gathered = buckets.toReversed().map((bucket) => {
+    const first = Math.min(...bucket.gradients.map(({ usedFrom }) => usedFrom));
+    return messageOf(bucket, 'all-gather', weight, theUpdate, forwardAt(ahead ? first : 0));
+  });
+  return {
+    ...noExchange,
+    messages: [...sent, ...gathered],
+    shards: { parameters: 1, gradients: 1, optimizerState: group.gpus },
+  };
+}
+
+/** distributed_data_parallel.py: larger buckets for more copies keep messages long enough for the bandwidth. */
+const usualBucket = ({ gpus }: WorkerGroup): number => Math.max(40e6, 1e6 * gpus);
+
+function messageOf(
+  { gradients }: Bucket,
+  collective: 'all-reduce' | 'reduce-scatter' | 'all-gather',
+  bytesPerElement: number,
+  after: SyncPoint,
+  before: SyncPoint,
+): Message {
+  const size = bytes(gradients.reduce((total, { elements }) => total + elements, 0) * bytesPerElement);
+  return {
+    gradients,
+    bytes: size,
+    after,
+    before,
+    stages: [
+      { channel: ncclStream, operation: { kind: 'collective', collective, bytes: size, over: 'all' } },
+    ],
+  };
+}
+
+/** megatron/training/arguments.py, `validate_args`; megatron/core/transformer/transformer_config.py, `__post_init__`. */
+function refusedLayout({ parallel, blocks, heads }: AskedLayout): string | undefined {
+  const { tensor, pipeline, chunks, sequence, expert, stages } = parallel;
+  const odd = heads.find((each) => each % tensor !== 0);
+  if (odd !== undefined)
+    return `Megatron-LM divides heads evenly: ${odd} heads do not divide by \`tp=${tensor}\`; use a \`tp\` that divides them`;
+  if (expert > 1 && tensor > 1 && !sequence)
+    return 'Megatron-LM needs sequence parallelism where tensor and expert parallelism meet; add `sp`';
+  if (pipeline > 1 && stages === 'uniform' && blocks % (pipeline * chunks) !== 0)
+    return `Megatron-LM gives every stage as many layers: ${blocks} layers do not divide by ${pipeline * chunks} stages; use other \`pp\` and \`vp\`, or \`stages=balanced\`, which stands for \`pipeline_model_parallel_layout\``;
+  return undefined;
+}

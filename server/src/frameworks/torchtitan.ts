@@ -1,0 +1,126 @@
+/**
+ * torchtitan: FSDP2 over all that is left of the GPUs, with tensor, context, expert and pipeline parallelism beside it.
+ *
+ * Rules, pytorch/torchtitan 000204a4, torchtitan/config/job_config.py: weights in fp32 shards, gathered in bf16, gradients
+ * added up in fp32; AdamW in one pass, clipping at 1.0; sequence parallelism with tensor parallelism; one block less in the first
+ * and last stage; shards are given up after forward, but not beside a pipeline (`fsdp_reshard_after_forward`). A stage of a
+ * pipeline gathers and scatters once in a step (PyTorch 2.13, torch/distributed/pipelining/stage.py). FSDP2 copies what it
+ * gathered into each weight, and gradients, cast, into what it scatters; NCCL divides (fsdp/_fully_shard/_fsdp_collectives.py).
+ */
+
+import { bytes } from '../model/units.ts';
+import type { GradientHandling, GradientPass } from './behaviour.ts';
+import { noExchange, type WorkerGroup } from './exchange.ts';
+import type { FrameworkEntry } from './frameworkEntry.ts';
+import { type FullSharding, fsdpExchange, fsdpInference, waysOf } from './fsdpExchange.ts';
+import type { AskedLayout } from './layoutRules.ts';
+import { oneOf } from './options.ts';
+import { eagerOptions, eagerPytorch } from './pytorchDdp.ts';
+import { bytesPerElementOf } from './pytorchFsdp.ts';
+
+const ownDefaults: Readonly<Record<string, string>> = { 'optimizer-kernels': 'fused', 'clip-norm': 'true' };
+/** FSDP2 decides them. */
+const decided: readonly string[] = ['gradients', 'weights'];
+
+export const torchtitan: FrameworkEntry = {
+  name: 'torchtitan',
+  documentation:
+    'torchtitan: FSDP2 with gradients added up in fp32, beside tensor, context, expert and pipeline parallelism',
+  trainsIn: 'half',
+  layout: { defaults: { sequence: true, stages: 'torchtitan' }, refuses: refusedLayout },
+  overlaps:
+    'input: read, decoded and copied ahead; parameters: the next block during the current one; gradients: by block, during backward; update: after all',
+  sources: [
+    'pytorch/torchtitan 000204a4, torchtitan/config/job_config.py, models/llama3/infra/parallelize.py, distributed/pipeline_parallel.py',
+    'PyTorch 2.13, torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py and torch/distributed/pipelining/stage.py',
+    'Liang et al., "TorchTitan", ICLR 2025',
+  ],
+  options: [
+    {
+      name: 'sharding',
+      default: 'full',
+      documentation:
+        'full: data_parallel_shard_degree takes all copies; hybrid: those of a node, and data_parallel_replicate_degree the nodes',
+      expects: oneOf('full', 'hybrid'),
+    },
+    {
+      name: 'reshard-after-forward',
+      default: 'default',
+      documentation:
+        'whether blocks are given up after forward and gathered again: always, never, or default, which is never beside a pipeline (fsdp_reshard_after_forward)',
+      expects: oneOf('default', 'always', 'never'),
+    },
+    ...eagerOptions
+      .filter(({ name }) => !decided.includes(name))
+      .map((option) => ({ ...option, default: ownDefaults[option.name] ?? option.default })),
+  ],
+  create: (options) => ({
+    ...eagerPytorch(new Map([...options, ['weights', 'fp32'], ['gradients', 'new']]), false),
+    name: 'torchtitan',
+    handleGradients: (group, pass, precision) =>
+      group.gpus === 1 && pass.adds
+        ? { bytesPerElement: 12, launches: 1 }
+        : copies(pass, group, options, bytesPerElementOf('auto', { precision })),
+    exchange: (gradients, group) => {
+      if (group.gpus === 1) return noExchange;
+      const how = shardingOf(options, group);
+      const exchange = fsdpExchange(gradients, group, how);
+      const ways = waysOf(how.over, group);
+      if (ways === 1 || !how.keeps) return exchange;
+      // Whole blocks in the precision of the computation lie beside fp32 shards.
+      const whole = gradients.reduce((total, { elements }) => total + elements, 0);
+      return {
+        ...exchange,
+        shards: { ...exchange.shards, parameters: ways, gradients: group.pipelined === true ? 1 : ways },
+        buffers: bytes(exchange.buffers + whole * how.parameterBytesPerElement),
+      };
+    },
+    exchangeInInference: (parameters, group) =>
+      group.gpus === 1 ? noExchange : fsdpInference(parameters, group, shardingOf(options, group)),
+    notes: [`FSDP2 of torchtitan, ${options.get('sharding')}, by blocks, gradients added up in fp32`],
+  }),
+};
+
+const shardingOf = (options: ReadonlyMap<string, string>, group: WorkerGroup): FullSharding => ({
+  over: options.get('sharding') === 'hybrid' ? 'node' : 'all',
+  keeps: keepsWhole(options, group),
+  parameterBytesPerElement: bytesPerElementOf('auto', group),
+  gradientBytesPerElement: 4,
+  backwardPrefetch: 'pre',
+});
+
+const keepsWhole = (options: ReadonlyMap<string, string>, { pipelined }: WorkerGroup): boolean => {
+  const asked = options.get('reshard-after-forward');
+  return asked === 'never' || (asked === 'default' && pipelined === true);
+};
+
+/** Of one pass: from what was gathered into weights, from gradients into what is scattered, and to the sum of earlier passes. */
+function copies(
+  { adds, sends }: GradientPass,
+  group: WorkerGroup,
+  options: ReadonlyMap<string, string>,
+  computed: number,
+): GradientHandling {
+  const { gpus, pipelined } = group;
+  if (gpus === 1) return { bytesPerElement: 0, launches: 0 };
+  const sum = 4;
+  if (pipelined === true && !sends) {
+    // Micro-batches before the last add what backward gives to a whole sum in fp32.
+    return { bytesPerElement: computed + sum + (adds ? sum : 0), launches: 1 };
+  }
+  const gathers = keepsWhole(options, group) ? 1 : 2;
+  const scattered = computed + sum;
+  const ways = waysOf(shardingOf(options, group).over, group);
+  const added = !adds ? 0 : pipelined === true ? computed + 2 * sum : (3 * sum) / ways;
+  return { bytesPerElement: gathers * 2 * computed + scattered + added, launches: 0 };
+}
+
+/** torchtitan/distributed/parallel_dims.py, `_validate`. */
+function refusedLayout({ parallel, options }: AskedLayout): string | undefined {
+  const { pipeline, context, expert } = parallel;
+  if (expert > 1 && expert % context !== 0)
+    return `torchtitan shares experts by all GPUs of a sequence: \`ep=${expert}\` is not a multiple of \`cp=${context}\`; use one that is`;
+  if (pipeline > 1 && options.get('reshard-after-forward') === 'always')
+    return '`reshard-after-forward=always` gathers every block in each micro-batch of a pipeline, which is not costed; leave it out';
+  return undefined;
+}
