@@ -15,6 +15,7 @@ const odd = '<script>alert("1")</script>&';
 const moment = (time: number, activations: number): MemoryMoment => ({
   time,
   where: `backward at ${odd}`,
+  runtime: 2 ** 29,
   parameters: 2 ** 30,
   state: 2 ** 31,
   buffers: 0,

@@ -13,6 +13,7 @@ import { type Scaling, scaleInSteps } from '../../server/src/estimate/scaling/sc
 import type { ScalingPoint } from '../../server/src/estimate/scaling/scalingCurve.ts';
 import { renderScalingHtml } from '../../server/src/estimate/scaling/scalingPage.ts';
 import { findCluster } from '../../server/src/hardware/clusters.ts';
+import { gpuMemory } from '../../server/src/model/gpuMemory.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
 import { finish } from '../../server/src/model/steps.ts';
 import { bytes, seconds } from '../../server/src/model/units.ts';
@@ -59,8 +60,8 @@ describe('a job on other numbers of GPUs', () => {
     const { points, isStrong, missing } = scale(request, [1, 4, 8]);
     expect([isStrong, missing]).toEqual([false, []]);
     for (const { gpus, step, memory } of points) {
-      const totals = estimateModel(opened, [{ ...request, gpus }]).cost?.totals;
-      expect([step, memory]).toEqual([totals?.time.step, totals?.memory.peak]);
+      const { cost } = estimateModel(opened, [{ ...request, gpus }]);
+      expect([step, memory]).toEqual([cost?.totals.time.step, cost && gpuMemory(cost).needed]);
     }
   });
 
@@ -190,10 +191,10 @@ describe('renderings', () => {
   it('a table says what limits each point, what does not fit and what is a bound', () => {
     expect(renderScalingTable(scaling)).toBe(
       [
-        'GPUs  nodes      step              range  communication  exposed       throughput  weak efficiency    memory  limit',
-        '   1      1    100 ms  80.0 ms to 130 ms        20.0 ms  10.0 ms   40.0 samples/s            100 %  1.00 GiB  compute',
-        '   8      1    100 ms  80.0 ms to 130 ms        20.0 ms  10.0 ms    320 samples/s             90 %  1.00 GiB  out of memory',
-        '  16      2  ≥ 100 ms                           20.0 ms  10.0 ms  ≤ 640 samples/s                ?  1.00 GiB  ?',
+        'GPUs  nodes      step              range  communication  exposed       throughput  weak efficiency                   memory  limit',
+        '   1      1    100 ms  80.0 ms to 130 ms        20.0 ms  10.0 ms   40.0 samples/s            100 %                 1.00 GiB  compute',
+        '   8      1    100 ms  80.0 ms to 130 ms        20.0 ms  10.0 ms    320 samples/s             90 %  out of memory: 1.00 GiB  out of memory',
+        '  16      2  ≥ 100 ms                           20.0 ms  10.0 ms  ≤ 640 samples/s                ?                 1.00 GiB  ?',
         '',
       ].join('\n'),
     );

@@ -69,6 +69,7 @@ export const chartStyle = `${colourStyle}
 .chart .launch { fill: var(--grey); }
 .chart .message { fill: var(--orange); }
 .chart .input { fill: var(--yellow); }
+.chart .runtime { fill: var(--text); fill-opacity: .28; }
 .chart .parameters { fill: var(--blue); }
 .chart .gradients { fill: var(--purple); }
 .chart .state { fill: var(--green); }

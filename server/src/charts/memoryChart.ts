@@ -9,6 +9,7 @@ import { type Box, fitLabel, label, legend, line, pathOf, place } from './shapes
 
 /** From the bottom of the stack: what is there all the time first. */
 export const memoryKinds = [
+  ['runtime', 'driver and framework'],
   ['parameters', 'parameters'],
   ['state', 'optimizer state'],
   ['buffers', 'communication buffers'],

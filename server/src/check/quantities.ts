@@ -76,10 +76,10 @@ export const quantities = {
     format: formatPercent,
   },
   memory: {
-    documentation: 'Memory of a GPU: what tensors need at the peak, and driver and framework beside it.',
+    documentation: 'Memory that a GPU needs: tensors at their peak, driver and framework beside them.',
     limit: 'at most',
     unit: 'size',
-    of: ({ totals }) => totals.memory.peak + totals.memory.context,
+    of: ({ totals }) => totals.memory.needed,
     isExact: isWhole,
     format: (value) => formatBytes(bytes(value)),
   },

@@ -4,6 +4,7 @@ import type { ModelEstimate } from '../estimate/estimateModel.ts';
 import { type Column, layoutColumns } from '../estimate/report/columns.ts';
 import { type CsvColumn, csvOf } from '../estimate/report/csv.ts';
 import { atLeast, atMost, formatBytes, formatPercent, formatRate, formatTime } from '../model/format.ts';
+import { gpuMemory } from '../model/gpuMemory.ts';
 import type { Issue } from '../model/issue.ts';
 import type { Fit } from '../model/stepCost.ts';
 import { type Bytes, bytes, type Seconds } from '../model/units.ts';
@@ -73,6 +74,7 @@ const optionOf = ({ scenarioKey, scenarioPart }: Issue): string =>
 
 function rowOf({ values }: SweepCase, { cost }: ModelEstimate): SweepRow {
   const totals = cost?.totals;
+  const memory = cost === undefined ? undefined : gpuMemory(cost);
   const perSample = totals?.tokensPerSample;
   const throughput = totals?.throughput ?? null;
   return {
@@ -82,9 +84,9 @@ function rowOf({ values }: SweepCase, { cost }: ModelEstimate): SweepRow {
     tokens: throughput === null || perSample === undefined ? null : throughput * perSample,
     exposed: totals?.time.exposedCommunication ?? null,
     mfu: totals?.mfu ?? null,
-    memory: totals?.memory.peak ?? null,
-    capacity: totals?.memory.capacity ?? null,
-    fits: cost === undefined || totals?.memory.capacity === null ? null : cost.fits,
+    memory: memory?.needed ?? null,
+    capacity: memory?.capacity ?? null,
+    fits: memory?.fits ?? null,
     exact: totals?.time.exact === true && totals.exact,
   };
 }
@@ -123,7 +125,7 @@ const valueColumn = (option: string): CsvColumn<SweepRow> => [
   ({ values }) => values[option] ?? null,
 ];
 
-const fitTexts: Readonly<Record<Fit, string>> = { yes: 'fits', may: 'may fit', no: 'out of memory' };
+const fitTexts: Readonly<Record<Fit, string>> = { yes: 'fits', may: 'may not fit', no: 'out of memory' };
 
 const tableColumns: readonly (Column & { readonly cell: (row: SweepRow) => string })[] = [
   {

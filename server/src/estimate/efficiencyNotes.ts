@@ -1,6 +1,7 @@
 /** What makes a scaling efficiency hard to read: more than all of it, and a single GPU that could not run the step. */
 
 import { formatBytes, formatTime } from '../model/format.ts';
+import { bytes } from '../model/units.ts';
 import type { StepTimes } from '../schedule/stepTimeline.ts';
 import { memoryOf } from './memory/memoryOf.ts';
 import { runtimeReserve } from './memory/reservedMemory.ts';
@@ -38,7 +39,8 @@ const most = 0.5;
 /** The step of a single GPU is compared with whether it fits there or not. */
 function baselineNotes(plan: StepPlan): readonly string[] {
   const { peak, capacity } = memoryOf(planForGpus(plan, 1));
-  return peak <= capacity - runtimeReserve
+  const needed = bytes(peak + runtimeReserve);
+  return needed <= capacity
     ? []
-    : [`against a single GPU that would need ${formatBytes(peak)} of its ${formatBytes(capacity)}`];
+    : [`against a single GPU that would need ${formatBytes(needed)} of its ${formatBytes(capacity)}`];
 }

@@ -10,9 +10,9 @@ import {
   formatShortCount,
   formatTime,
 } from '../model/format.ts';
+import { gpuMemory, memoryText } from '../model/gpuMemory.ts';
 import type { Scenario } from '../model/scenario.ts';
-import type { Fit, StepCost } from '../model/stepCost.ts';
-import { bytes } from '../model/units.ts';
+import type { StepCost } from '../model/stepCost.ts';
 import { unsetDimensions } from './dimensionChoices.ts';
 import { measuredText } from './lineCost.ts';
 import { type ModelView, viewsOf } from './modelView.ts';
@@ -46,7 +46,7 @@ function lensesOf(view: ModelView): readonly CodeLens[] {
     ...(measured === undefined || measurements === undefined
       ? []
       : [measuredText(measured, measurements, view.costOfDevice && computeOfStep(view.costOfDevice))]),
-    memoryText(cost),
+    memoryText(gpuMemory(cost)),
     ...(view.staleBenchmark === undefined ? [] : [`benchmark is stale: ${view.staleBenchmark}`]),
     ...(totals.time.exact ? [] : ['at least']),
     ...(view.stale ? ['from before the line that cannot be read'] : []),
@@ -68,22 +68,6 @@ function lensesOf(view: ModelView): readonly CodeLens[] {
 /** `after 4,000 tokens, 500 MiB of cache, prefill 12.3 ms`. */
 const decodingText = ({ past, cache, prefill }: NonNullable<StepCost['decoding']>): string =>
   `after ${formatCount(past)} tokens, ${formatBytes(cache)} of cache, prefill ${formatTime(prefill.time)}`;
-
-/**
- * `13.4 GiB of 79.2 GiB`: what decides whether the step fits, driver and framework included. That is what tensors need,
- * or, where only their places do not fit, what the caching allocator reserves.
- */
-function memoryText({ fits, totals }: StepCost): string {
-  const { memory } = totals;
-  const { peak, context, capacity } = memory;
-  const needed = bytes(peak + context);
-  if (capacity === null) return `${atLeast(formatBytes(needed), totals.exact)} of unknown memory`;
-  // Places the whole step where it is read.
-  const decides = fits === 'yes' || needed > capacity ? needed : bytes(memory.reserved.high + context);
-  return `${marks[fits]}${atLeast(formatBytes(decides), totals.exact)} of ${formatBytes(bytes(capacity))}`;
-}
-
-const marks: Readonly<Record<Fit, string>> = { yes: '', may: 'may not fit: ', no: 'out of memory: ' };
 
 /** `dgx-a100 · 8 GPUs · batch 32 · bf16 · pytorch-ddp`; on one GPU, and in inference, no framework sends gradients. */
 function describeScenario(scenario: Scenario): string {

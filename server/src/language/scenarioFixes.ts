@@ -7,9 +7,8 @@ import type { ModelEstimate } from '../estimate/estimateModel.ts';
 import { narrowGradients } from '../estimate/findings/exposedCommunication.ts';
 import { printFramework } from '../formats/frameworkText.ts';
 import { hasOption } from '../frameworks/registry.ts';
-import { formatBytes } from '../model/format.ts';
+import { gpuMemory, memoryText } from '../model/gpuMemory.ts';
 import type { ScenarioChange } from '../model/scenarioChange.ts';
-import { bytes } from '../model/units.ts';
 import type { Diagnostic } from './diagnostics.ts';
 import { gainOf, throughputGainOf } from './fix.ts';
 
@@ -203,8 +202,9 @@ function worth<Way>(trial: Trial<Way>, after: ModelEstimate): string {
   const { diagnostic } = trial;
   const before = trial.before.cost;
   if (memoryFindings.has(diagnostic.code)) {
-    const { peak, capacity } = after.cost?.totals.memory ?? { peak: bytes(0), capacity: null };
-    return capacity === null ? '' : `${formatBytes(peak)} of ${formatBytes(capacity)}`;
+    if (after.cost === undefined) return '';
+    const memory = gpuMemory(after.cost);
+    return memory.capacity === null ? '' : memoryText(memory);
   }
   return before?.scenario.batchPerGpu === after.cost?.scenario.batchPerGpu
     ? gainOf(before, after.cost)

@@ -1,6 +1,7 @@
 /** What the status bar and the language status say of a costed document. */
 
 import { type ModelView, viewsOf } from '../language/modelView.ts';
+import { gpuMemory } from '../model/gpuMemory.ts';
 import type { StepCost } from '../model/stepCost.ts';
 import type { EstimatedParams, ModelSummary, ScenarioSummary } from '../protocol.ts';
 
@@ -46,10 +47,11 @@ function summaryOfModel(view: ModelView): ModelSummary {
 }
 
 /** Memory before all: a step that does not fit takes no time. Sums that miss a part say nothing of what limits. */
-function limitOf({ fits, totals }: StepCost): Pick<ScenarioSummary, 'limit'> {
+function limitOf(cost: StepCost): Pick<ScenarioSummary, 'limit'> {
+  const { fits, totals } = cost;
   if (fits === 'no') {
-    const { peak, context, capacity } = totals.memory;
-    return { limit: { kind: 'memory', share: capacity === null ? 1 : (peak + context) / capacity } };
+    const { needed, capacity } = gpuMemory(cost);
+    return { limit: { kind: 'memory', share: capacity === null ? 1 : needed / capacity } };
   }
   return totals.time.exact ? { limit: totals.limit } : {};
 }

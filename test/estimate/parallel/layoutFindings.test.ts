@@ -3,9 +3,9 @@
 import { describe, expect, it } from 'vitest';
 import { estimateModel } from '../../../server/src/estimate/estimateModel.ts';
 import { formatBytes, formatTime } from '../../../server/src/model/format.ts';
+import { gpuMemory } from '../../../server/src/model/gpuMemory.ts';
 import type { ParallelRequest, ScenarioRequest } from '../../../server/src/model/scenario.ts';
 import type { StepCost } from '../../../server/src/model/stepCost.ts';
-import { bytes } from '../../../server/src/model/units.ts';
 import { openGraph } from '../../support/savedActivations.ts';
 
 const llama = openGraph('samples/more/llama-3-8b.layers.yaml');
@@ -59,7 +59,7 @@ describe('out of memory', () => {
       const own = parallel.microBatch === undefined ? { ...parallel, microBatch: 8 } : parallel;
       const after = costOf(request, way.includes('micro-batch') ? parallel : own);
       expect(findingOf(after, 'findings/out-of-memory'), way).toBeUndefined();
-      expect(way).toContain(`needs ${formatBytes(bytes(after.totals.memory.peak))}`);
+      expect(way).toContain(`needs ${formatBytes(gpuMemory(after).needed)}`);
       expect(way).toContain(`takes ${formatTime(after.totals.time.step)}`);
     }
   });

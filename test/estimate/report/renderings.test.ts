@@ -54,6 +54,8 @@ const report: Report = {
       activations: 3_145_728,
       workspace: 0,
       communicationBuffers: 26_214_400,
+      needed: 604_028_928,
+      fits: 'yes',
       peak: 67_158_016,
       reserved: [67_158_016, 80_589_619],
       context: 536_870_912,
@@ -182,7 +184,7 @@ it('renders a table', () => {
 
     step time   ≥ 170 µs             forward ≥ 20.0 µs, backward ≥ 40.0 µs, update 30.0 µs, 80.0 µs of 120 µs communication exposed
     throughput  ≤ 188,235 samples/s  weak scaling efficiency 53 %, MFU 14 %
-    memory      ≥ 64.0 MiB           of 40.0 GiB, parameters 9.01 MiB, gradients 9.01 MiB, optimizer 18.0 MiB, activations ≥ 3.00 MiB, workspace 0 B, communication buffers 25.0 MiB, peak in update
+    memory      ≥ 576 MiB            of 40.0 GiB, tensors ≥ 64.0 MiB, driver and framework 512 MiB, parameters 9.01 MiB, gradients 9.01 MiB, optimizer 18.0 MiB, activations ≥ 3.00 MiB, workspace 0 B, communication buffers 25.0 MiB, peak in update
     FLOPs       ≥ 7.25 GFLOP         forward ≥ 2.42 GFLOP, backward ≥ 4.83 GFLOP per GPU
 
     Not counted, so totals are lower bounds (1):
@@ -204,7 +206,7 @@ it('renders Markdown', () => {
     |---|--:|---|
     | step time | ≥ 170 µs | forward ≥ 20.0 µs, backward ≥ 40.0 µs, update 30.0 µs, 80.0 µs of 120 µs communication exposed |
     | throughput | ≤ 188,235 samples/s | weak scaling efficiency 53 %, MFU 14 % |
-    | memory | ≥ 64.0 MiB | of 40.0 GiB, parameters 9.01 MiB, gradients 9.01 MiB, optimizer 18.0 MiB, activations ≥ 3.00 MiB, workspace 0 B, communication buffers 25.0 MiB, peak in update |
+    | memory | ≥ 576 MiB | of 40.0 GiB, tensors ≥ 64.0 MiB, driver and framework 512 MiB, parameters 9.01 MiB, gradients 9.01 MiB, optimizer 18.0 MiB, activations ≥ 3.00 MiB, workspace 0 B, communication buffers 25.0 MiB, peak in update |
     | FLOPs | ≥ 7.25 GFLOP | forward ≥ 2.42 GFLOP, backward ≥ 4.83 GFLOP per GPU |
 
     ## Findings

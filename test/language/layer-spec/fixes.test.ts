@@ -231,7 +231,7 @@ layers:
 `;
   const request = { ...oneGpu, cluster: 't4', precision: 'fp32', optimizer: 'sgd' } as const;
   const [first] = fixes(text, 'findings/out-of-memory', request);
-  expect(first?.title).toMatch(/^Use a batch of \d+: \d+\.?\d* GiB of \d+\.?\d* GiB$/);
+  expect(first?.title).toMatch(/^Use a batch of \d+: may not fit: \d+\.?\d* GiB of \d+\.?\d* GiB$/);
   expect(diagnostics(viewOf(first?.text ?? '', request)).map(({ code }) => code)).not.toContain(
     'findings/out-of-memory',
   );

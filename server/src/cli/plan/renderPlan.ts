@@ -3,8 +3,9 @@
 import { whySlower } from '../../estimate/planner/compareLayouts.ts';
 import type { FoundLayouts, LayoutCandidate, LayoutSearch } from '../../estimate/planner/searchLayouts.ts';
 import { type Column, layoutColumns } from '../../estimate/report/columns.ts';
-import { formatBytes, formatCount, formatPercent, formatRate, formatTime } from '../../model/format.ts';
-import { bytes, seconds } from '../../model/units.ts';
+import { formatCount, formatPercent, formatRate, formatTime } from '../../model/format.ts';
+import { gpuMemory, markedMemory } from '../../model/gpuMemory.ts';
+import { seconds } from '../../model/units.ts';
 import { launcherOptions } from './launcherOptions.ts';
 
 export interface PlannedGpus {
@@ -83,7 +84,7 @@ function planTable({ gpus, search, found }: PlannedGpus, top: number): string {
 
 function rowOf(candidate: LayoutCandidate, index: number, best: LayoutCandidate): readonly string[] {
   const { tensor, pipeline, replicas, microBatch, passes, checkpoint, framework, cost, step } = candidate;
-  const { time, throughput, tokensPerSample, mfu, memory } = cost.totals;
+  const { time, throughput, tokensPerSample, mfu } = cost.totals;
   const options = Object.entries(framework.options).map(([name, value]) => `,${name}=${value}`);
   const range = time.range;
   return [
@@ -99,7 +100,7 @@ function rowOf(candidate: LayoutCandidate, index: number, best: LayoutCandidate)
       ? formatRate(throughput)
       : formatRate(throughput * tokensPerSample, 'tokens'),
     formatPercent(mfu),
-    `${formatBytes(memory.peak)}${cost.fits === 'may' ? ', may fit' : ''}`,
+    markedMemory(gpuMemory(cost)),
     index === 0 ? '' : whySlower(candidate, best),
   ];
 }
@@ -124,7 +125,7 @@ function gpusTable(planned: readonly PlannedGpus[]): string {
       `tp=${best.tensor},pp=${best.pipeline},micro-batch=${best.microBatch}`,
       formatTime(seconds(best.step)),
       throughput === null ? '' : formatRate(throughput / gpus),
-      formatBytes(bytes(best.cost.totals.memory.peak)),
+      markedMemory(gpuMemory(best.cost)),
     ];
   });
   return layoutColumns(
@@ -149,14 +150,15 @@ function plainPlan({ gpus, search, found }: PlannedGpus, top: number) {
     fitting: found.fitting.length,
     layouts: shown.map((candidate, index) => {
       const { cost, request: _, ...layout } = candidate;
-      const { time, throughput, mfu, memory } = cost.totals;
+      const { time, throughput, mfu } = cost.totals;
+      const need = gpuMemory(cost);
       return {
         ...layout,
         range: time.range,
         throughput,
         mfu,
-        memory: memory.peak,
-        fits: cost.fits,
+        memory: need.needed,
+        fits: need.fits,
         why: index === 0 || shown[0] === undefined ? '' : whySlower(candidate, shown[0]),
       };
     }),

@@ -5,6 +5,7 @@ import { floatAt, intAt } from '../../model/at.ts';
 import type { StepTimeline } from '../../schedule/stepTimeline.ts';
 import { layerOfOperators } from '../layerCosts.ts';
 import { momentsOf } from '../memory/memoryOf.ts';
+import { runtimeReserve } from '../memory/reservedMemory.ts';
 import type { StepPlan } from '../plan/stepPlan.ts';
 import { startOfLastPass } from './stepLanes.ts';
 
@@ -19,6 +20,7 @@ export function memoryOverStep(plan: StepPlan, timeline: StepTimeline): readonly
     const moment = {
       time,
       where: layer === undefined ? phase : `${phase} at ${layer}`,
+      runtime: runtimeReserve,
       parameters: sizes.parameters,
       state: sizes.optimizerState,
       buffers: sizes.communicationBuffers,

@@ -26,7 +26,7 @@ export function littleMemoryLeft({ plan, memory, reserved }: EstimatedStep): rea
       code: 'findings/little-memory-left',
       severity: 'information',
       layer: '',
-      message: `Tensors need ${formatBytes(memory.peak)} at once${peak > longer * memory.peak ? `, ${formatBytes(peak)} while Python variables keep tensors alive until calls return` : ''}, for which the caching allocator reserves up to ${formatBytes(most)}; ${tightestGpu(plan).title} has ${formatBytes(memory.capacity)}, of which ${formatBytes(runtimeReserve)} to ${formatBytes(mostRuntimeReserve)} go to driver, framework and what kernels work in`,
+      message: `The step needs ${formatBytes(bytes(bounds.high + runtimeReserve))} or more; ${tightestGpu(plan).title} has ${formatBytes(memory.capacity)}. Tensors need ${formatBytes(memory.peak)} at once${peak > longer * memory.peak ? `, ${formatBytes(peak)} while Python variables keep tensors alive until calls return` : ''}, for which the caching allocator reserves up to ${formatBytes(most)}. Driver, framework and what kernels work in take ${formatBytes(runtimeReserve)} to ${formatBytes(mostRuntimeReserve)}`,
       fix:
         batch > 0
           ? `Lower the batch per GPU to ${batch}, which certainly fits, or ${segments}`

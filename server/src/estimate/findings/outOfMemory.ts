@@ -19,6 +19,7 @@ import type { EstimatedStep } from './estimatedStep.ts';
 export function outOfMemory({ plan, memory, reserved, timeline }: EstimatedStep): readonly Finding[] {
   if (fitsAtBest(memory, reserved)) return [];
   const room = memory.capacity - runtimeReserve;
+  const taken = memory.peak > room ? memory.peak : reserved().bounds.high;
   const [kind, size] = largestKind(memory, plan.scenario.mode === 'training');
   const batch = placeable(plan, memory, room);
   const { title } = tightestGpu(plan);
@@ -28,7 +29,7 @@ export function outOfMemory({ plan, memory, reserved, timeline }: EstimatedStep)
       code: 'findings/out-of-memory',
       severity: 'warning',
       layer: '',
-      message: `The step needs ${formatBytes(memory.peak)}${memory.peak > room ? '' : `, for which the caching allocator reserves up to ${formatBytes(reserved().bounds.high)}`}; ${title} has ${formatBytes(memory.capacity)}, of which driver and framework take ${formatBytes(runtimeReserve)}. The largest part is ${kind}, ${formatBytes(size)}`,
+      message: `The step needs ${formatBytes(bytes(taken + runtimeReserve))}; ${title} has ${formatBytes(memory.capacity)}. Tensors need ${formatBytes(memory.peak)}${memory.peak > room ? '' : `, for which the caching allocator reserves up to ${formatBytes(taken)}`}, driver and framework ${formatBytes(runtimeReserve)}. The largest part is ${kind}, ${formatBytes(size)}`,
       fix:
         batch > 0
           ? [
@@ -69,7 +70,8 @@ function checkpointAdvice(plan: StepPlan, memory: StepMemory, step: number): rea
   const batch = peak <= room ? training.batch : placeable(after, less, room);
   if (batch === 0) return [];
   const longer = step > 0 ? timesOf(after, 'middle').step / step - 1 : 0;
-  const needs = peak <= room ? `needs ${formatBytes(peak)}` : `lets a batch of ${batch} fit`;
+  const needs =
+    peak <= room ? `needs ${formatBytes(bytes(peak + runtimeReserve))}` : `lets a batch of ${batch} fit`;
   return [
     `keep only the inputs of its ${blocks} blocks (checkpoint: block), which ${needs} and takes ${formatPercent(longer)} longer at the same batch`,
   ];
@@ -107,7 +109,7 @@ function tablesAdvice(plan: StepPlan, memory: StepMemory): readonly string[] {
   return peak > memory.peak / 2
     ? []
     : [
-        `shard the embedding tables over the ${scenario.gpus} GPUs (embeddings=table-wise), which needs ${formatBytes(peak)}`,
+        `shard the embedding tables over the ${scenario.gpus} GPUs (embeddings=table-wise), which needs ${formatBytes(bytes(peak + runtimeReserve))}`,
       ];
 }
 

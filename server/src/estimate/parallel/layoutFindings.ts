@@ -33,6 +33,7 @@ function outOfMemory(step: LaidOutStep): readonly Finding[] {
   if (fits(step)) return [];
   const { plan, memories, fullest, cluster, parallel } = step;
   const { kinds, peak, capacity } = itemAt(memories, fullest);
+  const taken = peak + runtimeReserve > capacity ? peak : step.reserved().bounds.high;
   const [kind, size] = largestKind(kinds, true);
   const where = parallel.pipeline === 1 ? 'The step' : `Stage ${fullest + 1} of ${plan.ranks.length}`;
   const fitting = outOfMemoryWays(step)
@@ -45,14 +46,14 @@ function outOfMemory(step: LaidOutStep): readonly Finding[] {
     .slice(0, 2)
     .map(
       ({ text, after }) =>
-        `${text}, which needs ${formatBytes(peakOf(after))} and takes ${timeOf(after)} a step`,
+        `${text}, which needs ${formatBytes(bytes(peakOf(after) + runtimeReserve))} and takes ${timeOf(after)} a step`,
     );
   return [
     {
       code: 'findings/out-of-memory',
       severity: 'warning',
       layer: '',
-      message: `${where} needs ${formatBytes(peak)}; ${cluster.gpu.title} has ${formatBytes(capacity)}, of which driver and framework take ${formatBytes(runtimeReserve)}. The largest part is ${kind}, ${formatBytes(size)}`,
+      message: `${where} needs ${formatBytes(bytes(taken + runtimeReserve))}; ${cluster.gpu.title} has ${formatBytes(capacity)}. Tensors need ${formatBytes(peak)}${taken === peak ? '' : `, for which the caching allocator reserves up to ${formatBytes(taken)}`}, driver and framework ${formatBytes(runtimeReserve)}. The largest part is ${kind}, ${formatBytes(size)}`,
       fix:
         better.length > 0
           ? capitalized(better.join('; or '))

@@ -14,7 +14,7 @@ import { bytes, flops, seconds } from '../../model/units.ts';
 import { sharedName } from './foldLayers.ts';
 import { costsSomething, layerTime } from './layerCells.ts';
 import type { LayerReport, Report } from './report.ts';
-import { hasAllWeights } from './summary.ts';
+import { hasAllWeights, memoryOfReport } from './summary.ts';
 
 export interface ComparedQuantity {
   readonly name: string;
@@ -38,8 +38,9 @@ export interface ComparedLayer {
 
 /** The totals of both, in the order of the table. */
 export const compareTotals = (left: Report, right: Report): readonly ComparedQuantity[] =>
-  quantities.map(({ name, of, format, bound, isExact = ({ totals }) => totals.exact }) => {
+  quantities.map(({ name, of, format, bound, textOf, isExact = ({ totals }) => totals.exact }) => {
     const written = (report: Report): string => {
+      if (textOf !== undefined) return textOf(report);
       const value = of(report);
       if (value === null) return '?';
       if (bound === undefined) return format(value);
@@ -135,6 +136,8 @@ interface Quantity {
   readonly format: (value: number) => string;
   /** What an unknown part makes of it: more work or input adds to it, or takes from it; left out, nothing. */
   readonly bound?: 'at least' | 'at most';
+  /** Where its text says more than the number. */
+  readonly textOf?: (report: Report) => string;
   /** Whether it is none in a report; where every total is exact if left out. */
   readonly isExact?: (report: Report) => boolean;
 }
@@ -180,7 +183,13 @@ const quantities: readonly Quantity[] = [
     isExact: hasAllWeights,
   },
   { name: 'exposed', of: ({ totals }) => totals.time.exposedCommunication, format: timeOf },
-  { name: 'memory', of: ({ totals }) => totals.memory.peak, format: sizeOf, bound: 'at least' },
+  {
+    name: 'memory',
+    of: ({ totals }) => totals.memory.needed,
+    format: sizeOf,
+    bound: 'at least',
+    textOf: memoryOfReport,
+  },
   { name: 'activations', of: ({ totals }) => totals.memory.activations, format: sizeOf, bound: 'at least' },
   {
     name: 'throughput',

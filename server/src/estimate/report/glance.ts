@@ -3,7 +3,6 @@
 import {
   atLeast,
   atMost,
-  formatBytes,
   formatCount,
   formatDuration,
   formatPercent,
@@ -12,10 +11,10 @@ import {
 } from '../../model/format.ts';
 import { offerText } from '../../model/price.ts';
 import type { StepLimit } from '../../model/stepCost.ts';
-import { bytes, seconds } from '../../model/units.ts';
+import { seconds } from '../../model/units.ts';
 import { decodingRows } from './decodingRows.ts';
 import type { Report } from './report.ts';
-import { type SummaryRow, throughputText, timeText } from './summary.ts';
+import { memoryOfReport, ofCapacity, type SummaryRow, throughputText, timeText } from './summary.ts';
 
 export function glanceAt(report: Report): readonly SummaryRow[] {
   const { totals, scenario, decoding } = report;
@@ -49,11 +48,11 @@ export function glanceAt(report: Report): readonly SummaryRow[] {
         ]),
     {
       name: 'peak memory',
-      value: atLeast(formatBytes(bytes(memory.peak)), totals.exact),
+      value: memoryOfReport(report),
       detail:
         memory.capacity === null
-          ? 'of unknown capacity'
-          : `${formatPercent(memory.peak / memory.capacity)} of ${formatBytes(bytes(memory.capacity))}`,
+          ? ofCapacity(report)
+          : `${formatPercent(memory.needed / memory.capacity)} ${ofCapacity(report)}`,
     },
     ...(run === undefined
       ? []

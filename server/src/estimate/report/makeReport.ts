@@ -5,9 +5,11 @@ import type { OpenedModel } from '../../analysis/openedModel.ts';
 import { type Dimension, isUnknown, printDimension } from '../../model/dimension.ts';
 import { bytesOnGpu } from '../../model/elementType.ts';
 import type { Range } from '../../model/estimate.ts';
+import { gpuMemory } from '../../model/gpuMemory.ts';
 import type { Issue } from '../../model/issue.ts';
+import { lazy } from '../../model/lazy.ts';
 import { memoize } from '../../model/memoize.ts';
-import type { LayerCost, MessageCost, StepCost, TotalCost } from '../../model/stepCost.ts';
+import type { LayerCost, MessageCost, StepCost } from '../../model/stepCost.ts';
 import type { LayerReport, MessageReport, Report } from './report.ts';
 import { reportScenario } from './reportScenario.ts';
 
@@ -58,7 +60,7 @@ export function makeReport(
         stepRange: totals.time.range && pair(totals.time.range),
         exact: totals.time.exact,
       },
-      memory: memoryReport(totals.memory),
+      memory: memoryReport(cost),
       throughput: totals.throughput,
       ...(totals.tokensPerSample === undefined
         ? {}
@@ -161,8 +163,16 @@ function layerReports(layers: readonly LayerCost[]): readonly LayerReport[] {
 }
 
 /** Reserved memory takes long to work out: it is, when it is read. */
-function memoryReport(memory: TotalCost['memory']): Report['totals']['memory'] {
+function memoryReport(cost: StepCost): Report['totals']['memory'] {
+  const { memory } = cost.totals;
+  const need = lazy(() => gpuMemory(cost));
   return {
+    get needed() {
+      return need().needed;
+    },
+    get fits() {
+      return need().fits;
+    },
     parameters: memory.parameters,
     gradients: memory.gradients,
     optimizerState: memory.optimizerState,

@@ -52,7 +52,7 @@ export function parallelRows({ scenario, parallel, totals }: Report): readonly R
       ? []
       : parallel.stages.map((stage, index) => ({
           name: `stage ${index + 1}`,
-          value: formatBytes(bytes(stage.peak)),
+          value: formatBytes(bytes(stage.peak + totals.memory.context)),
           detail: [
             ...(chunks > 1 ? [`rank ${stage.rank + 1}`] : []),
             `\`${stage.first}\` to \`${stage.last}\``,

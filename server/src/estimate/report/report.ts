@@ -111,6 +111,12 @@ const totalsSchema = z.object({
       cache: amount
         .optional()
         .describe('Keys and values of a decode step; at the peak they are among the activations'),
+      needed: amount.describe(
+        'What a GPU needs: tensors at their peak, driver and framework; what the allocator reserves for the tensors where only that does not fit, or may not',
+      ),
+      fits: orUnknown(z.enum(['yes', 'may', 'no'])).describe(
+        'Whether the GPU has what is needed: `may` where that is uncertain; null where its capacity is unknown',
+      ),
       peak: amount.describe('The most that tensors need at once: what is allocated'),
       reserved: z
         .tuple([amount, amount])

@@ -12,6 +12,7 @@ import {
   formatRate,
   formatTime,
 } from '../../model/format.ts';
+import { markedMemory } from '../../model/gpuMemory.ts';
 import { offerText } from '../../model/price.ts';
 import { bytes, flops, type Seconds, seconds } from '../../model/units.ts';
 import { hasAllParameters } from '../leftOut.ts';
@@ -129,9 +130,11 @@ export function summarize(report: Report): readonly SummaryRow[] {
     ...runRows(totals),
     {
       name: 'memory',
-      value: bound(formatBytes(bytes(memory.peak))),
+      value: memoryOfReport(report),
       detail: [
-        `of ${memory.capacity === null ? 'unknown capacity' : formatBytes(bytes(memory.capacity))}`,
+        ofCapacity(report),
+        `tensors ${bound(formatBytes(bytes(memory.peak)))}`,
+        `driver and framework ${formatBytes(bytes(memory.context))}`,
         ...(totals.exact && isReservedOfInterest(memory)
           ? [`reserved ${formatBytes(bytes(memory.reserved[1]))}`]
           : []),
@@ -161,6 +164,14 @@ export function summarize(report: Report): readonly SummaryRow[] {
     },
   ];
 }
+
+/** `13.4 GiB`, or `out of memory: 325 GiB`: what a GPU needs. */
+export const memoryOfReport = ({ totals: { memory, exact } }: Report): string =>
+  markedMemory({ needed: bytes(memory.needed), fits: memory.fits, exact });
+
+/** `of 79.2 GiB`. */
+export const ofCapacity = ({ totals: { memory } }: Report): string =>
+  `of ${memory.capacity === null ? 'unknown capacity' : formatBytes(bytes(memory.capacity))}`;
 
 /** A decode step gives each sequence a token. */
 export const throughputText = ({ totals: { throughput, time }, decoding }: Report): string =>

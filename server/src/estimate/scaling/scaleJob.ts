@@ -1,10 +1,10 @@
 /** The same job on other numbers of GPUs. */
 
 import { formatBytes, formatPercent } from '../../model/format.ts';
+import { gpuMemory } from '../../model/gpuMemory.ts';
 import type { Issue } from '../../model/issue.ts';
 import type { StepCost } from '../../model/stepCost.ts';
 import type { Steps } from '../../model/steps.ts';
-import { bytes } from '../../model/units.ts';
 import type { ModelEstimate } from '../estimateModel.ts';
 import { describeJob } from '../report/describeScenario.ts';
 import { reportScenario } from '../report/reportScenario.ts';
@@ -91,10 +91,8 @@ function notesOf(
   if (cost === undefined || best === undefined) return [];
   const own = `With ${points[best]?.gpus} GPUs the efficiency is ${formatPercent(efficiency(best))}`;
   if (alone === undefined) return cost.totals.efficiencyNotes.map((note) => `${own}, ${note}`);
-  const { peak, capacity } = alone.totals.memory;
-  return alone.fits === 'no' && capacity !== null
-    ? [
-        `A single GPU would need ${formatBytes(peak)} of its ${formatBytes(bytes(capacity))} for the whole batch`,
-      ]
+  const { needed, capacity, fits } = gpuMemory(alone);
+  return fits === 'no' && capacity !== null
+    ? [`A single GPU would need ${formatBytes(needed)} of its ${formatBytes(capacity)} for the whole batch`]
     : [];
 }

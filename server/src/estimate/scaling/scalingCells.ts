@@ -3,7 +3,6 @@
 import {
   atLeast,
   atMost,
-  formatBytes,
   formatDuration,
   formatPercent,
   formatPrice,
@@ -11,6 +10,7 @@ import {
   formatTime,
   significant,
 } from '../../model/format.ts';
+import { markedMemory } from '../../model/gpuMemory.ts';
 import type { StepLimit } from '../../model/stepCost.ts';
 import type { Column } from '../report/columns.ts';
 import type { Scaling } from './scaleJob.ts';
@@ -50,7 +50,9 @@ export function scalingColumns({ points, isStrong }: Scaling): readonly ScalingC
       ? [right('speed-up', ({ speedup }) => (speedup === null ? '?' : `${significant(speedup)} ×`))]
       : []),
     right(efficiencyName(isStrong), ({ scalingEfficiency }) => formatPercent(scalingEfficiency)),
-    right('memory', ({ memory, memoryExact }) => atLeast(formatBytes(memory), memoryExact)),
+    right('memory', ({ memory, fits, memoryExact }) =>
+      markedMemory({ needed: memory, fits, exact: memoryExact }),
+    ),
     ...(hasRun
       ? [
           right('run', ({ runTime, runExact }) =>

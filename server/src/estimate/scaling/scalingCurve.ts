@@ -6,6 +6,7 @@
  */
 
 import type { Range } from '../../model/estimate.ts';
+import { gpuMemory } from '../../model/gpuMemory.ts';
 import type { Fit, StepCost, StepLimit } from '../../model/stepCost.ts';
 import type { Bytes, Seconds } from '../../model/units.ts';
 
@@ -25,7 +26,7 @@ export interface ScalingPoint {
   /** Over a single GPU. */
   readonly speedup: number | null;
   readonly limit: StepLimit;
-  /** The most that tensors need at once on a GPU. */
+  /** What a GPU needs (`model/gpuMemory.ts`). */
   readonly memory: Bytes;
   /** `null` where its memory is unknown. */
   readonly fits: Fit | null;
@@ -42,7 +43,9 @@ export interface ScalingPoint {
 
 /** `alone` is the step of one GPU with the batch of all, where that is what all share; left out, scaling is weak. */
 export function scalingCurve(costs: readonly StepCost[], alone?: StepCost): readonly ScalingPoint[] {
-  return costs.map(({ scenario, totals, fits }) => {
+  return costs.map((cost) => {
+    const { scenario, totals } = cost;
+    const { needed, fits } = gpuMemory(cost);
     const { gpus, nodes, batchPerGpu, globalBatch } = scenario;
     // A model with a batch of its own takes no other, and one GPU then not the whole. A measured step is of one batch.
     const isOfAll =
@@ -65,8 +68,8 @@ export function scalingCurve(costs: readonly StepCost[], alone?: StepCost): read
       scaling: alone === undefined ? ('weak' as const) : ('strong' as const),
       speedup: efficiency === null ? null : efficiency * gpus,
       limit: totals.limit,
-      memory: totals.memory.peak,
-      fits: totals.memory.capacity === null ? null : fits,
+      memory: needed,
+      fits,
       runTime: totals.run?.time ?? null,
       runPrice: totals.run?.price ?? null,
       runExact: totals.time.exact && totals.run?.exact !== false,
