@@ -150,7 +150,7 @@ export function* estimateInSteps(
     issues: [
       ...opened.issues,
       ...readableIssues([
-        ...issues,
+        ...withoutFollowing(opened, issues),
         ...(cost === undefined ? [] : impossibleStepIssues(cost)).map((issue) =>
           locate(issue, opened, requests),
         ),
@@ -158,6 +158,12 @@ export function* estimateInSteps(
       ]),
     ],
   };
+}
+
+/** Where a line cannot be read, it may be the one that opens the batch. */
+function withoutFollowing({ layerSpec, issues }: OpenedModel, found: readonly Issue[]): readonly Issue[] {
+  const isUnread = layerSpec !== undefined && issues.some(({ severity }) => severity === 'error');
+  return isUnread ? found.filter(({ code }) => code !== 'scenario/fixed-batch') : found;
 }
 
 /** A layer spec that asks for the impossible does so at one key of its scenario, or at one option of its framework. */

@@ -26,6 +26,8 @@ describe('issues stand at the word that is wrong', () => {
 name: x
 dimz: { d: 3 }
 #^^^ [spec/structure] \`dimz\` is not a key of a layer spec; did you mean \`dims\`?
+model: y
+#^^^^ [spec/structure] \`model\` is not a key of a layer spec; its keys are name, include, dims, inputs, blocks, layers, outputs, scenario, models
 inputs:
   x: float32[n]
 layers:
@@ -40,6 +42,8 @@ inputs:
   b: float32
 #           ^ [spec/structure] an input has a type such as \`float32[batch, 3, 224, 224]\`
   c: float32[n, ]
+  g: [n, 3]
+#    ^^^^^^ [spec/structure] an input has a type such as \`float32[batch, 3, 224, 224]\`
   d: float32[n, 3
 #                ^ [spec/structure] \`]\` is missing; write it here
   e-f: float32[n]
@@ -56,7 +60,7 @@ layers:
   - a: GELU()
 #   ^ [spec/duplicate-name] a layer named \`a\` is already here; give this one another name
   - GELU()
-#   ^^^^^^ [spec/structure] a layer is written with a name before it: \`- name: GELU()\`
+#   ^^^^^^ [spec/structure] a layer is written with a name before it: \`- gelu: GELU()\`
   - fc = nn.Linear(8, 8)
 #   ^^^^^^^^^^^^^^^^^^^^ [spec/structure] a layer is written with \`:\` after its name: \`- fc: nn.Linear(8, 8)\`
   - self.act = ReLU()

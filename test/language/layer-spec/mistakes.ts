@@ -34,6 +34,20 @@ const makers = {
       ].filter((slip) => text.slice(slip.start, slip.end) !== slip.text);
     }),
   indent: (text: string) => matches(text, /(?<=\n)[ ]+(?=[^\s#])/g).map((place) => ({ ...place, text: '' })),
+  /** A call without a name before it, as in `nn.Sequential`; a name that other lines read stays. */
+  unnamed: (text: string) =>
+    matches(text, /(?<=\n\s*- )[A-Za-z_]\w*: (?=[A-Za-z_]\w*\()/g)
+      .filter(({ start, end }) => text.split(new RegExp(`\\b${text.slice(start, end - 2)}\\b`)).length === 2)
+      .map((place) => ({ ...place, text: '' })),
+  /** An assignment, as in a module of PyTorch. */
+  assignment: (text: string) =>
+    matches(text, /(?<=\n\s*- [A-Za-z_]\w*): (?=[A-Za-z_]\w*\()/g).map((place) => ({
+      ...place,
+      text: ' = ',
+    })),
+  /** A shape without its element type. */
+  type: (text: string) =>
+    matches(text, /(?<=\n\s+\w+: )float32(?=\[)/g).map((place) => ({ ...place, text: '' })),
   /** A line that ends in the middle of a word or after a sign. */
   unfinished: (text: string) =>
     matches(text, /(?<=\n\s*- )[^\n]{8,}/g).flatMap(({ start, end }) =>

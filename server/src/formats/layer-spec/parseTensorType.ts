@@ -7,7 +7,7 @@ import type { Expression, Name } from './syntax.ts';
 import { takeList } from './takeList.ts';
 import { type Parsed, parseTokens, type TokenCursor } from './tokenCursor.ts';
 
-interface TensorType {
+export interface TensorType {
   readonly elementType: Name;
   readonly dimensions: readonly Expression[];
 }
@@ -15,6 +15,11 @@ interface TensorType {
 /** `float32[batch, 3, 224, 224]`; `float32[]` is a scalar. */
 export function parseTensorType(text: string, start: number, end: number): Parsed<TensorType> {
   return parseTokens(text, start, end, takeTensorType);
+}
+
+/** The part of a type in brackets, alone. */
+export function parseShape(text: string, start: number, end: number): Parsed<readonly Expression[]> {
+  return parseTokens(text, start, end, (cursor) => (cursor.take('[') ? takeDimensions(cursor) : undefined));
 }
 
 function takeTensorType(cursor: TokenCursor): TensorType | undefined {
@@ -29,6 +34,11 @@ function takeTensorType(cursor: TokenCursor): TensorType | undefined {
     cursor.report(cursor.token.span, 'an input has a type such as `float32[batch, 3, 224, 224]`');
     return undefined;
   }
+  return { elementType, dimensions: takeDimensions(cursor) };
+}
+
+/** What stands behind an opening bracket. */
+function takeDimensions(cursor: TokenCursor): readonly Expression[] {
   const dimensions: Expression[] = [];
   takeList(cursor, ']', () => {
     const dimension = takeExpression(cursor);
@@ -36,5 +46,5 @@ function takeTensorType(cursor: TokenCursor): TensorType | undefined {
     return dimension !== undefined;
   });
   cursor.expectEnd('the type');
-  return { elementType, dimensions };
+  return dimensions;
 }

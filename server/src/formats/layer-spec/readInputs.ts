@@ -1,12 +1,13 @@
 /** Reads what a model is given: the names and types of its inputs, and the sizes they are made of. */
 
 import { type ElementType, elementTypes } from '../../model/elementType.ts';
+import { insertion } from '../../model/issue.ts';
 import { didYouMean } from '../../model/nearestName.ts';
 import { parseExpression } from './parseExpression.ts';
-import { parseTensorType } from './parseTensorType.ts';
+import { parseShape, parseTensorType, type TensorType } from './parseTensorType.ts';
 import { isNothing, nameOf, type SpecReading } from './specReading.ts';
 import type { SpecDimension, SpecInput } from './syntax.ts';
-import type { YamlEntry } from './yamlTree.ts';
+import type { YamlEntry, YamlNode } from './yamlTree.ts';
 
 export function readInputs(reading: SpecReading, entry: YamlEntry | undefined): readonly SpecInput[] {
   const inputs: SpecInput[] = [];
@@ -18,7 +19,10 @@ export function readInputs(reading: SpecReading, entry: YamlEntry | undefined): 
       reading.report('spec/structure', form, name.span);
       continue;
     }
-    const type = reading.parsed(value, parseTensorType, form, 'spec/structure');
+    const type =
+      value.kind === 'list'
+        ? typeOfShape(reading, value, form)
+        : reading.parsed(value, parseTensorType, form, 'spec/structure');
     if (type === undefined) continue;
     const { text, span } = type.elementType;
     const elementType = elementTypeOfName(text);
@@ -34,6 +38,15 @@ export function readInputs(reading: SpecReading, entry: YamlEntry | undefined): 
     });
   }
   return inputs;
+}
+
+/** A shape without an element type, `[batch, 3, 224, 224]`: read as that of floats, and said. */
+function typeOfShape(reading: SpecReading, value: YamlNode, form: string): TensorType | undefined {
+  const { start, end } = value.span;
+  reading.report('spec/structure', form, value.span, insertion('float32', start));
+  const { result } = parseShape(reading.text, start, end);
+  const elementType = { text: 'float32', span: { start, end: start } };
+  return result === undefined ? undefined : { elementType, dimensions: result };
 }
 
 /** NumPy's and PyTorch's names: `float32`, `float`, `half`, `long`, … */

@@ -14,7 +14,7 @@ import { ReadingCache } from './readingCache.ts';
 import { readLayers } from './readLayers.ts';
 import { readScenario } from './readScenario.ts';
 import { readYaml } from './readYaml.ts';
-import { has, isLibrary, modelKeys, neededKeys, specKeys } from './specKeys.ts';
+import { fitsKey, has, isLibrary, modelKeys, neededKeys, specKeys } from './specKeys.ts';
 import { type IndentedSpec, nameOf, type ReadSpec, SpecReading, spanOf } from './specReading.ts';
 import type { LayerSpec, Name, Reference, SpecBody, SpecInclude, SpecModel } from './syntax.ts';
 import type { MeantIndents } from './yamlLines.ts';
@@ -85,7 +85,7 @@ function readSpec(
     const message = 'a layer spec is a mapping with the keys `inputs` and `layers`';
     return reading.report('spec/structure', message, root.span);
   }
-  const entries = reading.knownEntries(root.entries, specKeys, 'a layer spec');
+  const entries = reading.knownEntries(root.entries, specKeys, 'a layer spec', fitsKey);
   const body = readBody(reading, entries);
   const models = readModels(reading, entries.get('models'));
   expectKeys(reading, body, models, root.span.start);
@@ -101,9 +101,13 @@ function readSpec(
 function readBody(reading: SpecReading, entries: ReadonlyMap<string, YamlEntry>): SpecBody {
   const scenarioEntries = reading.mappingOf(entries.get('scenario'), 'scenario');
   const { scenario, spans, keySpans } = readScenario(scenarioEntries, reading.issues);
+  const given = entries.get('inputs');
+  const inputs = readInputs(reading, given);
+  const written = given?.value?.kind === 'map' ? given.value.entries.length : 0;
   return {
     dims: readDims(reading, entries.get('dims')),
-    inputs: readInputs(reading, entries.get('inputs')),
+    inputs,
+    hasAllInputs: given !== undefined && inputs.length === written,
     blocks: readBlocks(reading, entries.get('blocks')),
     layers: readLayers(reading, entries.get('layers')),
     outputs: readOutputs(reading, entries.get('outputs')),
@@ -123,7 +127,7 @@ function readModels(reading: SpecReading, entry: YamlEntry | undefined): readonl
       reading.report('spec/structure', message, name.span);
       continue;
     }
-    const entries = reading.knownEntries(reading.mappingOf(model, name.text), modelKeys, 'a model');
+    const entries = reading.knownEntries(reading.mappingOf(model, name.text), modelKeys, 'a model', fitsKey);
     models.push({ ...readBody(reading, entries), name, span: spanOf(model) });
   }
   return models;

@@ -29,6 +29,7 @@ export function selectModel(spec: LayerSpec, wanted?: string): SelectedModel | u
     name: model.name,
     dims: overlaid(spec.dims, model.dims),
     inputs: has('inputs') ? model.inputs : spec.inputs,
+    hasAllInputs: has('inputs') ? model.hasAllInputs : spec.hasAllInputs,
     blocks: overlaid(spec.blocks, model.blocks),
     layers: has('layers') ? model.layers : spec.layers,
     outputs: has('outputs') || has('layers') ? model.outputs : spec.outputs,

@@ -44,11 +44,15 @@ export class SpecReading {
     this.report(duplicate ? 'spec/duplicate-name' : 'spec/syntax', message, span, repair);
   }
 
-  /** Entries by key; one that is not `known` in `what` it stands in is read as the key it is nearest to, or left out. */
+  /**
+   * Entries by key; one that is not `known` in `what` it stands in is read as the key it is nearest to, or left out.
+   * A key is near only where its value `fits` that key.
+   */
   knownEntries(
     entries: readonly YamlEntry[],
     known: readonly string[],
     what: string,
+    fits: (key: string, value: YamlNode | undefined) => boolean,
   ): ReadonlyMap<string, YamlEntry> {
     const found = new Map<string, YamlEntry>();
     const present = new Set(entries.map(({ key }) => key.text));
@@ -56,11 +60,13 @@ export class SpecReading {
       const { text, span } = entry.key;
       if (known.includes(text)) found.set(text, entry);
       else {
-        const meant = likelyName(text, known);
+        const fitting = known.filter((key) => fits(key, entry.value));
+        const meant = likelyName(text, fitting);
         if (meant !== undefined && !present.has(meant)) {
           found.set(meant, { ...entry, key: { ...entry.key, text: meant } });
         }
-        const message = `\`${text}\` is not a key of ${what}${didYouMean(text, known)}`;
+        const hint = didYouMean(text, fitting) || `; its keys are ${known.join(', ')}`;
+        const message = `\`${text}\` is not a key of ${what}${hint}`;
         this.report('spec/structure', message, span, meant === undefined ? undefined : change(span, meant));
       }
     }

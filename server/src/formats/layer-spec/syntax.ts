@@ -29,6 +29,8 @@ export interface SpecModel extends SpecBody {
 export interface SpecBody {
   readonly dims: readonly SpecDimension[];
   readonly inputs: readonly SpecInput[];
+  /** Whether `inputs` is written and each line below it could be read; else that has been said. */
+  readonly hasAllInputs: boolean;
   readonly blocks: readonly SpecBlock[];
   readonly layers: readonly SpecLayer[];
   /** What leaves the model; the output of the last layer where none is named. */

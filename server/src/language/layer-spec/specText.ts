@@ -88,6 +88,7 @@ const emptySpec: LayerSpec = {
   models: [],
   dims: [],
   inputs: [],
+  hasAllInputs: false,
   blocks: [],
   layers: [],
   outputs: [],

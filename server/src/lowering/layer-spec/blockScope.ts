@@ -38,6 +38,7 @@ export function blockScope({ block, home }: HomeBlock, line: Line, run: Lowering
     weights: new Map(),
     outer: home === run.home ? (scope.outer ?? scope) : undefined,
     layers: block.layers,
+    hasAllInputs: scope.hasAllInputs,
     blocks: [...scope.blocks, identity],
     prefix: `${path}.`,
     ancestors: [...ancestors, path],

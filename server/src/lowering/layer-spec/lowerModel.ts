@@ -50,6 +50,7 @@ export function lowerModel(
     weights: new Map(),
     outer: undefined,
     layers: model.layers,
+    hasAllInputs: model.hasAllInputs,
     blocks: [],
     prefix: '',
     ancestors: [],

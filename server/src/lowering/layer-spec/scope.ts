@@ -27,6 +27,8 @@ export interface Scope {
   readonly outer: Scope | undefined;
   /** The list of layers that is being lowered, to tell a name that stands further down. */
   readonly layers: readonly SpecLayer[];
+  /** Whether all inputs of the model are known; else a layer without one is no mistake of its own. */
+  readonly hasAllInputs: boolean;
   /** Blocks being lowered, to find one that contains itself. */
   readonly blocks: readonly string[];
   /** Path of the enclosing block with a dot, or ''. */

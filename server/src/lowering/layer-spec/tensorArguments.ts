@@ -103,7 +103,7 @@ export function inputsOf(
   if (tensors.length + needed < least && sources.length === 0) tensors = [previous, ...tensors];
   const known = tensors.filter((tensor) => tensor !== undefined);
   if (known.length < tensors.length || named.includes(undefined)) {
-    if (previous === undefined && sources.length + given.tensors.length === 0) {
+    if (previous === undefined && sources.length + given.tensors.length === 0 && scope.hasAllInputs) {
       const message = `${definition.name} has no input: nothing is above it, and the model has no inputs`;
       reportError(scope, 'spec/unknown-source', message, call.callee.span);
     }
