@@ -2,7 +2,9 @@
 Writes what transformers builds from the configs of test/lowering/hugging-face/configs.jsonl beside each: elements of
 all parameters and of the trained ones, and FLOPs of forward (PyTorch's FlopCounterMode) at batch 2 and 128 tokens.
 
-Usage: python3 scripts/huggingFace/counts.py   (needs torch and transformers; no weights are made: the meta device)
+Usage: python3 scripts/huggingFace/counts.py [--new]   (needs torch and transformers; no weights are made: the meta device)
+
+`--new`: only rows that have no counts yet.
 
 Experts run by `batched_mm`, which computes those a token chooses. Causal models get their mask, whose making needs
 values that meta tensors lack.
@@ -75,5 +77,5 @@ def count(fields):
 if __name__ == '__main__':
     path = Path(__file__).parents[2] / 'test/lowering/hugging-face/configs.jsonl'
     rows = [json.loads(line) for line in path.read_text().splitlines()]
-    counted = [{'name': row['name'], **count(row['config']), 'config': row['config']} for row in rows]
+    counted = [row if '--new' in sys.argv and 'trained' in row else {'name': row['name'], **count(row['config']), 'config': row['config']} for row in rows]
     path.write_text(''.join(f'{json.dumps(row)}\n' for row in counted))

@@ -24,7 +24,7 @@ ignored = {
     'is_encoder_decoder', 'label2id', 'problem_type', 'initializer_range', 'use_cache', 'pad_token_id', 'bos_token_id',
     'eos_token_id', 'sep_token_id', 'cls_token_id', 'decoder_start_token_id', 'forced_eos_token_id', 'pretraining_tp',
     'router_aux_loss_coef', 'output_router_logits', 'router_z_loss_coef', 'begin_suppress_tokens', 'suppress_tokens',
-    'initializer_factor', 'classifier_dropout', 'norm_topk_prob', 'routed_scaling_factor', 'rope_theta',
+    'initializer_factor', 'norm_topk_prob', 'routed_scaling_factor', 'rope_theta',
 }
 
 

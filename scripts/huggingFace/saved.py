@@ -2,7 +2,9 @@
 Writes what autograd keeps for backward of models of test/lowering/hugging-face/configs.jsonl, in bytes, as
 test/lowering/hugging-face/saved.jsonl.
 
-Usage: python3 scripts/huggingFace/saved.py [--list NAME]   (needs torch and transformers; weights are random)
+Usage: python3 scripts/huggingFace/saved.py [--new] [--list NAME]   (needs torch and transformers; weights are random)
+
+`--new`: only models that have no line yet.
 
 Forward runs in training mode, in fp32, on the CPU, at batch 2 and 128 tokens, without a loss, with the attention and the
 experts that transformers chooses itself. Counted are storages as `torch.autograd.graph.saved_tensors_hooks` sees them, each
@@ -103,6 +105,7 @@ def chosen(rows):
 if __name__ == '__main__':
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[1])
     parser.add_argument('--list', help='print what is kept of one model, by type and shape, and write nothing')
+    parser.add_argument('--new', action='store_true', help='keep the lines that are there')
     arguments = parser.parse_args()
     warnings.simplefilter('ignore')
     tests = root / 'test/lowering/hugging-face'
@@ -113,8 +116,11 @@ if __name__ == '__main__':
         for (dtype, shape, size), count in sorted(shapes.items(), key=lambda entry: -entry[0][2] * entry[1]):
             print(f'{count * size:12} {count:4} × {size:10} {dtype} {shape}')
         sys.exit()
-    written = []
+    there = [json.loads(line) for line in (tests / 'saved.jsonl').read_text().splitlines()] if arguments.new else []
+    written = list(there)
     for row in rows:
+        if any(line['name'] == row['name'] for line in there):
+            continue
         try:
             saved = keep(row['config']).bytes
         except Exception as error:

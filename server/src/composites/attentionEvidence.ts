@@ -4,7 +4,7 @@
  * Exporters write that call with both operands of the first product multiplied by the square root of the scale
  * (torch.onnx symbolic_opset14.py and onnxscript's torch_lib/ops/nn.py, `scaled_dot_product_attention`), and with a
  * guard against rows without a key; the default one transposes keys by reshapes that no model has. Models that write attention out scale the scores, or queries alone, and what they
- * do beside a kernel cannot: a cap, weights that are returned, a temperature per head. A scale of 1 leaves no trace.
+ * do beside a kernel cannot: a cap, two masks, weights that are returned, a temperature per head. A scale of 1 leaves no trace.
  */
 
 import type { Graph } from '../model/graph.ts';
@@ -28,7 +28,8 @@ export function evidenceOf(
     !(scores.isChanged || scores.isShared || weights.isChanged || weights.isShared) &&
     [scores.product, weights.product].every(({ type }) => type !== 'Einsum');
   const several = { launchedAs: 'several', isFusible } as const;
-  if (!isFusible || scores.isScaled) return several;
+  // The call takes one mask.
+  if (!isFusible || scores.isScaled || scores.masks.length > 1) return several;
   if (query.scale !== undefined && key.scale !== undefined)
     return sameNumber(graph, query.scale, key.scale) ? { launchedAs: 'one' } : several;
   if (weights.isGuarded || key.isExported) return { launchedAs: 'one' };

@@ -1,5 +1,6 @@
 /** What autograd keeps from forward to backward, named so that the same memory is counted once. */
 
+import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import { isStoredTable } from '../../analysis/storedTable.ts';
 import { bytesOnGpu } from '../../model/elementType.ts';
 import { isWeight, type Operator } from '../../model/graph.ts';
@@ -103,8 +104,8 @@ export function keptValue(
       },
     ];
   }
-  // Three axes are a stack of matrices already.
-  const isStacked = laidOut && read.dimensions.length > 3;
+  // Three axes are a stack of matrices already, and a part of each matrix lies as one: strides show it.
+  const isStacked = laidOut && read.dimensions.length > 3 && !isPartOfEachMatrix(training, name, root);
   const copiesPart = (isStacked || bytesPerElement !== stored) && read.elements !== whole.elements;
   const ownCopy =
     type.mixed && !types.castsByHand && bytesPerElement !== stored && !weightCopy ? `@${operator.index}` : '';
@@ -115,6 +116,15 @@ export function keptValue(
       weightCopy,
     },
   ];
+}
+
+/** Whether a value is cut out of the last two axes alone of what it is a view of. */
+function isPartOfEachMatrix({ analysis, tensors }: TrainingGraph, name: string, root: string): boolean {
+  const { operators, values } = analysis.graph;
+  const maker = operators[values.get(name)?.producer ?? -1];
+  const [part, whole] = [tensors.get(name)?.dimensions, tensors.get(root)?.dimensions];
+  if (maker?.inputs[0] !== root || part === undefined || whole?.length !== part.length) return false;
+  return part.slice(0, -2).every((size, axis) => size === whole[axis]);
 }
 
 /** A value as it lies in memory, in the type it was computed in. */

@@ -12,11 +12,11 @@ export interface Attention {
   /** Whether query, key and value come from one projection. */
   readonly packed?: boolean;
   /**
-   * The call that normalizes queries and keys, and over what: a head, all heads together, or a head whose scale is its
-   * own.
+   * The call that normalizes queries and keys, and over what: a head, all heads together, a head whose scale is its
+   * own, or one head after the other, each by a layer of its own.
    */
   readonly queryNorm?: {
-    readonly over: 'head' | 'each-head' | 'all';
+    readonly over: 'head' | 'each-head' | 'head-by-head' | 'all';
     readonly call: (size: string) => string;
   };
   /** Elements of a head that are rotated by position; 0 for none. */
@@ -36,8 +36,14 @@ export interface Attention {
   readonly mask?: string;
   /** Whether scores and weights are tensors of their own whatever the kernels of the machine. */
   readonly written?: boolean;
-  /** How a mask comes to written scores: its numbers are added, or they take their place. */
-  readonly masking?: 'add' | 'fill';
+  /** Whether the kernel is given a mask even where it could hide later tokens by itself. */
+  readonly masked?: boolean;
+  /** How a mask comes to written scores: its numbers are added, or they take their place, or one after the other. */
+  readonly masking?: 'add' | 'fill' | 'fill-and-add';
+  /** Whether the mask says how far tokens are too, otherwise for every head (ALiBi). */
+  readonly distances?: boolean;
+  /** What is added behind the mask, where masking does both. */
+  readonly addedMask?: string;
   /** Factor of scores; 1/√head where it is left out. */
   readonly scale?: number;
   /** A tensor added to scores: relative positions (T5). */
@@ -98,7 +104,9 @@ export function attentionLines(of: Attention, place: AttentionPlace): readonly s
       last = `${prefix}${part}_norm`;
     }
     lines.push(`${prefix}${part}_split: reshape(${last}, batch, ${length}, ${count}, ${of.headSize})`);
-    if (norm !== undefined && norm.over !== 'all') {
+    if (norm?.over === 'head-by-head')
+      lines.push(...headByHead(`${prefix}${part}`, count, norm.call(String(of.headSize))));
+    else if (norm !== undefined && norm.over !== 'all') {
       lines.push(`${prefix}${part}_norm: ${norm.call(String(of.headSize))}`);
     }
     if (norm?.over === 'each-head') {
@@ -119,6 +127,19 @@ export function attentionLines(of: Attention, place: AttentionPlace): readonly s
     `${prefix}${names.o_proj}: Linear(hidden_size${option(of.outputBias)})`,
   ];
 }
+
+/** Every head is taken out, normalized by a layer of its own and put back (StableLM). */
+function headByHead(part: string, count: number, call: string): readonly string[] {
+  const heads = Array.from({ length: Math.min(count, mostHeads) }, (_, head) => head + 1);
+  return [
+    `${heads.map((head) => `${part}_head_${head}`).join(', ')}: split(1, dim=2)`,
+    ...heads.map((head) => `${part}_norm_${head}: ${call} from ${part}_head_${head}`),
+    `${part}_norm: cat((${heads.map((head) => `${part}_norm_${head}`).join(', ')}), dim=2)`,
+  ];
+}
+
+/** More heads than any model normalizes one by one. */
+const mostHeads = 512;
 
 /**
  * From [batch, sequence, heads, head] to [batch, heads, sequence, head], behind the rotation. Where a type rotates a part of each
@@ -182,7 +203,6 @@ function repeatedLines(of: Attention, prefix: string, place: AttentionPlace): re
 
 /** Scores and weights as tensors of their own, as `eager_attention_forward` of transformers has them. */
 function writtenKernel(of: Attention, prefix: string, place: AttentionPlace): readonly string[] {
-  const keys = place.memoryLength ?? place.length;
   const dropped = of.dropout !== undefined && of.dropout > 0;
   const [k, v] = of.groups === of.heads ? ['k_heads', 'v_heads'] : ['k_repeated', 'v_repeated'];
   const scores = `${prefix}${of.scale === 1 ? 'products' : 'scores'}`;
@@ -194,17 +214,18 @@ function writtenKernel(of: Attention, prefix: string, place: AttentionPlace): re
     ...(of.mask === undefined
       ? []
       : [
-          of.masking === 'fill'
+          of.masking === 'fill' || of.masking === 'fill-and-add'
             ? `${prefix}masked: masked_fill(${scores}, ${of.mask}, -1e30)`
             : `${prefix}masked: add(${scores}, ${of.mask})`,
         ]),
+    ...(of.addedMask === undefined ? [] : [`${prefix}masked_twice: add(${of.addedMask})`]),
     ...(of.sinks === true
       ? [
           `${prefix}sinks: Parameter(1, ${of.heads}, 1, 1)`,
           `${prefix}sink_columns: expand(${prefix}sinks, batch, ${of.heads}, ${place.length}, 1)`,
           `${prefix}with_sinks: cat((${of.mask === undefined ? scores : `${prefix}masked`}, ${prefix}sink_columns), dim=-1)`,
           `${prefix}weights_with_sinks: softmax(dim=-1)`,
-          `${prefix}weights, ${prefix}sunk: split([${keys}, 1], dim=-1)`,
+          `${prefix}weights: slice(-1, 0, -1)`,
         ]
       : [`${prefix}weights: softmax(dim=-1)`]),
     ...(dropped ? [`${prefix}kept_weights: Dropout(${of.dropout})`] : []),

@@ -15,6 +15,8 @@ export interface Decoder {
   readonly longest: number;
   /** The call of a normalization over the last axis. */
   readonly norm: (size: string) => string;
+  /** Blocks that calls above name. */
+  readonly blocks?: Readonly<Record<string, readonly string[]>>;
   /** Runs of equal blocks, in their order. */
   readonly runs: readonly Run[];
   readonly order: BlockOrder;
@@ -24,8 +26,11 @@ export interface Decoder {
   /** Whether embeddings are multiplied (Gemma, Granite, …). */
   readonly embeddingScale?: boolean;
   readonly finalNorm: boolean;
-  /** Logits by the weights of embeddings or by own ones, scores of that many classes, or nothing. */
-  readonly head: 'tied' | 'own' | 'none' | { readonly classes: number };
+  /**
+   * Logits by the weights of embeddings or by own ones, scores of that many classes, or nothing. Scores of tokens come
+   * behind dropout of that share and add a bias.
+   */
+  readonly head: 'tied' | 'own' | 'none' | { readonly classes: number; readonly tokenDropout?: number };
   readonly headBias?: boolean;
   /** Logits are bounded by tanh (Gemma 2). */
   readonly softcap?: number;
@@ -59,17 +64,18 @@ export function decoderParts(of: Decoder, name: string, length?: number): SpecPa
   const names = runNames(of.runs);
   for (const [index, { count, attention, feedForward }] of of.runs.entries()) {
     const runName = names[index] ?? 'decoder';
-    const mask = 'latent' in attention ? undefined : maskOf(attention, seq);
-    if (mask !== undefined) masks.set(mask.name, mask.lines);
-    const masked = mask === undefined ? attention : { ...attention, mask: mask.name };
-    blocks[mask === undefined ? runName : `${runName} from input, ${mask.name}`] ??= blockLines(
-      of,
-      masked,
-      feedForward,
-    );
+    const mask = 'latent' in attention ? [] : masksOf(attention, seq);
+    for (const { name: maskName, lines } of mask) masks.set(maskName, lines);
+    const [first, second] = mask.map(({ name: maskName }) => maskName);
+    const masked =
+      first === undefined
+        ? attention
+        : { ...attention, mask: first, ...(second === undefined ? {} : { addedMask: second }) };
+    const read = mask.map(({ name: maskName }) => `, ${maskName}`).join('');
+    blocks[read === '' ? runName : `${runName} from input${read}`] ??= blockLines(of, masked, feedForward);
     const previous = index === 0 ? embeddedName(of, width) : `layers_${index}`;
     stack.push(
-      `${of.runs.length === 1 ? 'layers' : `layers_${index + 1}`}: ${runName}() * ${count}${mask === undefined ? '' : ` from ${previous}, ${mask.name}`}`,
+      `${of.runs.length === 1 ? 'layers' : `layers_${index + 1}`}: ${runName}() * ${count}${read === '' ? '' : ` from ${previous}${read}`}`,
     );
   }
   const layers = [
@@ -108,29 +114,54 @@ export function decoderParts(of: Decoder, name: string, length?: number): SpecPa
       tokens: 'int64[batch, seq]',
       ...(of.positions === undefined ? {} : { positions: 'int64[1, seq]' }),
     },
-    blocks: { ...activationBlocks(lines), ...blocks },
+    blocks: { ...activationBlocks(lines), ...of.blocks, ...blocks },
     layers,
   };
 }
 
 /**
- * The mask that an attention is given: written scores always have one, the kernel of `scaled_dot_product_attention` where a window
+ * The masks that an attention is given: written scores always have one, the kernel of `scaled_dot_product_attention` where a window
  * is shorter than the sequence. Else that kernel hides later tokens by itself (transformers 5.18, masking_utils.py,
  * `allow_is_causal_skip`).
  */
-function maskOf(
-  { window, written, sinks, masking = 'add' }: Attention,
-  seq: number,
-): { readonly name: string; readonly lines: readonly string[] } | undefined {
-  const isWritten = written === true || sinks === true;
+function masksOf(of: Attention, seq: number): readonly Mask[] {
+  const { window, masking = 'add' } = of;
+  const isWritten = of.written === true || of.sinks === true;
   const near = window !== undefined && (isWritten || window < seq) ? window : undefined;
-  if (!isWritten && near === undefined) return undefined;
+  if (!isWritten && near === undefined && of.masked !== true) return [];
+  if (of.distances === true) return [distanceMask(of.heads)];
+  const first = maskOf(
+    near === undefined ? 'causal_mask' : 'window_mask',
+    near,
+    isWritten && masking === 'add',
+  );
+  return masking === 'fill-and-add' ? [first, maskOf('added_mask', undefined, true)] : [first];
+}
+
+/** A mask of numbers for every head, which all layers share (modeling_falcon.py, `FalconModel.forward`). */
+function distanceMask(heads: number): Mask {
+  const causal = maskOf('causal_mask', undefined, true);
+  return {
+    name: 'distance_mask',
+    lines: [
+      ...causal.lines,
+      `slopes: Buffer(1, ${heads}, 1, 1)`,
+      `distance_mask: add(${causal.name}, slopes)`,
+    ],
+  };
+}
+
+interface Mask {
+  readonly name: string;
+  readonly lines: readonly string[];
+}
+
+function maskOf(name: string, window: number | undefined, isAdded: boolean): Mask {
   const options = [
     'seq',
-    ...(near === undefined ? [] : [`window=${near}`]),
-    ...(isWritten && masking === 'add' ? [] : ["dtype='bool'"]),
+    ...(window === undefined ? [] : [`window=${window}`]),
+    ...(isAdded ? [] : ["dtype='bool'"]),
   ];
-  const name = near === undefined ? 'causal_mask' : 'window_mask';
   return {
     name,
     lines: [
@@ -150,7 +181,11 @@ function embeddedName(of: Decoder, width: number): string {
 
 function headLines({ head, headBias }: Decoder): readonly string[] {
   if (head === 'none') return [];
-  if (typeof head === 'object') return [`score: Linear(${head.classes}, bias=False)`];
+  if (typeof head === 'object') {
+    return head.tokenDropout === undefined
+      ? [`score: Linear(${head.classes}, bias=False)`]
+      : [...dropoutLines('head_dropout', head.tokenDropout), `score: Linear(${head.classes})`];
+  }
   const options = `${headBias === true ? '' : ', bias=False'}${head === 'tied' ? ', weight=embed_tokens' : ''}`;
   return [`lm_head: Linear(vocab_size${options})`];
 }

@@ -73,7 +73,14 @@ const shareOf = (fields: ConfigFields, names: readonly string[]): number =>
 function headOf(fields: ConfigFields): Decoder['head'] {
   const architecture = fields.architecture ?? '';
   if (/(?<!LMHead)Model$/.test(architecture)) return 'none';
-  if (architecture.endsWith('ForSequenceClassification')) return { classes: labelsOf(fields) };
+  const classes = labelsOf(fields);
+  if (architecture.endsWith('ForSequenceClassification')) return { classes };
+  if (architecture.endsWith('ForQuestionAnswering')) return { classes: 2, tokenDropout: 0 };
+  if (architecture.endsWith('ForTokenClassification')) {
+    // `GenericForTokenClassification` of modeling_layers.py.
+    const share = ['classifier_dropout', 'hidden_dropout'].find((name) => fields.has(name));
+    return { classes, tokenDropout: share === undefined ? 0.1 : fields.number(share, 0.1) };
+  }
   return fields.flag('tie_word_embeddings', true) ? 'tied' : 'own';
 }
 
@@ -263,10 +270,26 @@ const wholeNorm = (fields: ConfigFields): NonNullable<Attention['queryNorm']> =>
   call: rmsNorm(fields.number('rms_norm_eps', 1e-6)),
 });
 
-/** A norm of every head with a trained scale of its own (Cohere, StableLM). */
-const eachHeadNorm = (fields: ConfigFields): NonNullable<Attention['queryNorm']> => ({
-  over: 'each-head',
-  call: layerNorm(fields.number('layer_norm_eps', 1e-5), ', elementwise_affine=False'),
+/** Cohere's normalizations, computed step by step (modeling_cohere.py, `CohereLayerNorm`); those of queries and keys have a scale per head. */
+const cohereNorms = (fields: ConfigFields) => ({
+  norm: () => 'cohere_norm()',
+  blocks: {
+    normalized: [
+      'average: mean(input, dim=-1, keepdim=True)',
+      'difference: sub(input, average)',
+      'squared: pow(2)',
+      'variance: mean(dim=-1, keepdim=True)',
+      'centred: sub(input, average)',
+      `bounded: add(variance, ${fields.number('layer_norm_eps', 1e-5)})`,
+      'inverse: rsqrt()',
+      'output: mul(centred, inverse)',
+    ],
+    cohere_norm: [
+      'normalized: normalized()',
+      'weight: Parameter(hidden_size)',
+      'output: mul(weight, normalized)',
+    ],
+  },
 });
 
 const gptj: DecoderType = (fields) => {
@@ -509,20 +532,25 @@ export const decoderTypes: Readonly<Record<string, DecoderType>> = {
       attention: {
         bias: fields.flag('use_qkv_bias'),
         outputBias: false,
-        ...(fields.flag('qk_layernorm') ? { queryNorm: eachHeadNorm(fields) } : {}),
+        ...(fields.flag('qk_layernorm')
+          ? {
+              queryNorm: {
+                over: 'head-by-head',
+                call: layerNorm(fields.number('layer_norm_eps', 1e-5), ', bias=False'),
+              },
+            }
+          : {}),
       },
     }),
   cohere: (fields) =>
     llamaLike(fields, {
-      norm: layerNorm(fields.number('layer_norm_eps', 1e-5), ', bias=False'),
+      ...cohereNorms(fields),
       order: 'parallel',
-      ...(fields.flag('use_qk_norm') ? { attention: { queryNorm: eachHeadNorm(fields) } } : {}),
+      ...(fields.flag('use_qk_norm')
+        ? { attention: { queryNorm: { over: 'each-head', call: () => 'normalized()' } } }
+        : {}),
     }),
-  cohere2: (fields) =>
-    llamaLike(fields, {
-      norm: layerNorm(fields.number('layer_norm_eps', 1e-5), ', bias=False'),
-      order: 'parallel',
-    }),
+  cohere2: (fields) => llamaLike(fields, { ...cohereNorms(fields), order: 'parallel' }),
   glm: (fields) =>
     llamaLike(fields, {
       attention: { outputBias: false, rejoined: true },
@@ -612,7 +640,7 @@ export const decoderTypes: Readonly<Record<string, DecoderType>> = {
         outputBias: true,
         rotated: 0,
         written: true,
-        masking: 'fill',
+        masking: 'fill-and-add',
         scale: 1,
         names: optNames,
       },
@@ -662,8 +690,8 @@ export const decoderTypes: Readonly<Record<string, DecoderType>> = {
             : heads,
         names: neoxNames,
         // Queries that share one head of keys are more than any fused kernel takes without being told.
-        ...(!fresh && fields.flag('multi_query', true) ? { written: true } : {}),
-        ...(fields.flag('alibi') ? { rotated: 0 } : {}),
+        ...(!fresh && fields.flag('multi_query', true) ? { written: true } : { masked: true }),
+        ...(fields.flag('alibi') ? { rotated: 0, distances: true } : {}),
       },
       feedForward: () => ({
         kind: 'plain',

@@ -124,22 +124,40 @@ const firstToken = 'first_token: select(encoder, 1, 0)';
 
 const pooler = [firstToken, 'pooler: Linear(hidden_size)', 'pooler_act: Tanh()'];
 
-/** Heads by the end of a class's name. */
+/** Dropout of the heads that classify: `classifier_dropout`, else that of the blocks. */
+const headDropout = (fields: ConfigFields): number =>
+  fields.has('classifier_dropout')
+    ? fields.number('classifier_dropout', 0)
+    : fields.number('hidden_dropout_prob', 0);
+
+const droppedBy = (share: number, line: string): readonly string[] =>
+  share > 0 ? [`${line}: Dropout(${share})`] : [];
+
+/** Heads by the end of a class's name; `shares` are those of dropout before the last layer of each that classifies. */
 function headOf(
   fields: ConfigFields,
   masked: readonly string[],
   pooled: readonly string[],
+  shares = { sequence: headDropout(fields), token: headDropout(fields), answer: 0 },
 ): readonly string[] {
   const architecture = fields.architecture ?? '';
+  /** A layer for every token, behind dropout. */
+  const byToken = (share: number, call: string): readonly string[] =>
+    share > 0 ? [`head_dropout: Dropout(${share}) from encoder`, call] : [`${call} from encoder`];
   if (/For(MaskedLM|CausalLM)$|LMHeadModel$/.test(architecture)) return masked;
   if (/ForPreTraining$/.test(architecture)) {
     return [...pooler, 'seq_relationship: Linear(2)', ...masked];
   }
   if (/ForSequenceClassification$/.test(architecture))
-    return [...pooled, `classifier: Linear(${labelsOf(fields)})`];
+    return [
+      ...pooled,
+      ...droppedBy(shares.sequence, 'head_dropout'),
+      `classifier: Linear(${labelsOf(fields)})`,
+    ];
   if (/ForTokenClassification$/.test(architecture))
-    return [`classifier: Linear(${labelsOf(fields)}) from encoder`];
-  if (/ForQuestionAnswering$/.test(architecture)) return ['qa_outputs: Linear(2) from encoder'];
+    return byToken(shares.token, `classifier: Linear(${labelsOf(fields)})`);
+  if (/ForQuestionAnswering$/.test(architecture))
+    return byToken(shares.answer, `qa_outputs: Linear(${labelsOf(fields)})`);
   return pooler;
 }
 
@@ -165,6 +183,7 @@ const robertaHead = (fields: ConfigFields): readonly string[] => {
   ];
   return headOf(fields, masked, [
     firstToken,
+    ...droppedBy(headDropout(fields), 'first_dropout'),
     'classifier_dense: Linear(hidden_size)',
     'classifier_act: Tanh()',
   ]);
@@ -189,7 +208,12 @@ const electraHead = (fields: ConfigFields): readonly string[] => {
       'discriminator: Linear(1)',
     ];
   }
-  const pooled = [firstToken, 'classifier_dense: Linear(hidden_size)', 'classifier_act: GELU()'];
+  const pooled = [
+    firstToken,
+    ...droppedBy(headDropout(fields), 'first_dropout'),
+    'classifier_dense: Linear(hidden_size)',
+    'classifier_act: GELU()',
+  ];
   return /Model$/.test(architecture) || architecture === '' ? [] : headOf(fields, [], pooled);
 };
 
@@ -225,6 +249,11 @@ function distilbert(fields: ConfigFields, name: string): SpecParts {
   ];
   const architecture = fields.architecture ?? '';
   const pooled = [firstToken, 'pre_classifier: Linear(hidden_size)', 'pre_classifier_act: ReLU()'];
+  const shares = {
+    sequence: fields.number('seq_classif_dropout', 0),
+    token: drop,
+    answer: fields.number('qa_dropout', 0),
+  };
   return {
     name,
     comments: [],
@@ -243,7 +272,7 @@ function distilbert(fields: ConfigFields, name: string): SpecParts {
       `embeddings_norm: ${norm}`,
       ...dropped('embeddings_dropout'),
       `encoder: encoder_layer() * ${fields.size('num_hidden_layers')}`,
-      ...(/Model$/.test(architecture) || architecture === '' ? [] : headOf(fields, masked, pooled)),
+      ...(/Model$/.test(architecture) || architecture === '' ? [] : headOf(fields, masked, pooled, shares)),
     ],
   };
 }

@@ -134,6 +134,8 @@ function blockLines(
 function headLines(fields: ConfigFields, norm: string): readonly string[] {
   const architecture = fields.architecture ?? '';
   const activation = knownActivation(fields, fields.text('classifier_activation', 'gelu'));
+  const share = fields.number('classifier_dropout', 0);
+  const drop = share > 0 ? [`head_dropout: Dropout(${share})`] : [];
   const head = [
     `head_dense: Linear(hidden_size${fields.flag('classifier_bias') ? '' : ', bias=False'})`,
     `head_act: ${activationCall(activation)}`,
@@ -151,10 +153,11 @@ function headLines(fields: ConfigFields, norm: string): readonly string[] {
       fields.text('classifier_pooling', 'cls') === 'mean'
         ? 'pooled: mean(dim=1)'
         : 'pooled: select(final_norm, 1, 0)';
-    return [pooled, ...head, `classifier: Linear(${labelsOf(fields)})`];
+    return [pooled, ...head, ...drop, `classifier: Linear(${labelsOf(fields)})`];
   }
   if (/ForTokenClassification$/.test(architecture))
-    return [...head, `classifier: Linear(${labelsOf(fields)})`];
-  if (/ForQuestionAnswering$/.test(architecture)) return [...head, 'classifier: Linear(2)'];
+    return [...head, ...drop, `classifier: Linear(${labelsOf(fields)})`];
+  if (/ForQuestionAnswering$/.test(architecture))
+    return [...head, ...drop, `classifier: Linear(${labelsOf(fields)})`];
   return [];
 }

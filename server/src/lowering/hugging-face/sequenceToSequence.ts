@@ -46,7 +46,7 @@ export function t5(fields: ConfigFields, name: string): SpecParts {
   const out = gatedBy ? 'down_proj' : 'wo';
   const encoder = [
     // The bias was permuted, and every call of the kernel lays it out anew.
-    'placed: cat((bias), dim=-1)',
+    'placed: add(bias, 0)',
     `attention_norm: ${norm} from hidden`,
     ...part(
       'attention',
