@@ -8,8 +8,8 @@ counts of it, then each file in FOLDER, or why it was refused. `npm run samples 
 `measured/programs.jsonl`.
 
 What PyTorch counts: elements of `named_parameters()`; FLOPs of forward and of backward (`FlopCounterMode`, attention written
-out, which is what the counter knows on a CPU); bytes that autograd keeps in training mode (see
-`scripts/measured/savedActivations.py`, but with normalizations as the model writes them). Backward begins at the sum of all
+out, which is what the counter knows on a CPU); bytes that autograd holds in training mode
+when backward begins (see `scripts/measured/savedActivations.py`, but with normalizations as the model writes them). Backward begins at the sum of all
 results.
 
 The counter takes the weight gradient of a grouped convolution for one of a convolution without groups, `groups` times too
@@ -26,6 +26,7 @@ import math
 import os
 import sys
 import warnings
+import weakref
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Callable
@@ -36,7 +37,6 @@ import torch  # noqa: E402
 from exports import BATCH, MODELS, Inputs, Model, Tuple, as_on_a_gpu, pixels, text, timm, tokens, torchvision, transformers  # noqa: E402
 from export import torchvision_models  # noqa: E402
 from handWritten import HAND_WRITTEN  # noqa: E402
-from savedActivations import Kept  # noqa: E402
 from torch.nn.attention import SDPBackend, sdpa_kernel  # noqa: E402
 from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
 
@@ -142,6 +142,35 @@ ALL = [*(model for model in MODELS if model.name != "whisper"), *MORE, *HAND_WRI
 TRACED = {model.name for model in HAND_WRITTEN}
 
 
+class Saved:
+    """A tensor that autograd saved: it lives as long as the function that saved it."""
+
+    def __init__(self, tensor: torch.Tensor):
+        self.tensor = tensor
+
+
+class KeptToBackward:
+    """
+    Storages that autograd still holds when backward begins, each once; those in `own` are left out. What a function saved whose
+    result nothing differentiates (`argmin`, `detach`) is gone by then.
+    """
+
+    def __init__(self, own: set[int]):
+        self.own = own
+        self.saved: list[weakref.ref[Saved]] = []
+
+    def pack(self, tensor: torch.Tensor) -> Saved:
+        saved = Saved(tensor)
+        self.saved.append(weakref.ref(saved))
+        return saved
+
+    @property
+    def bytes(self) -> int:
+        alive = [saved.tensor.untyped_storage() for saved in (each() for each in self.saved) if saved is not None]
+        storages = {storage._cdata: storage.nbytes() for storage in alive if storage._cdata not in self.own}
+        return sum(storages.values())
+
+
 def floats(results: Any) -> list[torch.Tensor]:
     if isinstance(results, torch.Tensor):
         return [results] if results.is_floating_point() and results.requires_grad else []
@@ -178,9 +207,11 @@ def truth(model: Model) -> dict[str, int]:
             total.backward()
     read = sum(p.numel() for p in network.parameters() if p.requires_grad and p.grad is not None)
     network.zero_grad()
-    kept = Kept({held.untyped_storage()._cdata for held in [*network.parameters(), *network.buffers()]})
-    with as_on_a_gpu(), torch.autograd.graph.saved_tensors_hooks(kept.pack, lambda tensor: tensor):
-        network(*inputs.values())
+    kept = KeptToBackward({held.untyped_storage()._cdata for held in [*network.parameters(), *network.buffers()]})
+    with as_on_a_gpu(), torch.autograd.graph.saved_tensors_hooks(kept.pack, lambda saved: saved.tensor):
+        results = network(*inputs.values())
+    saved = kept.bytes
+    del results
     return {
         "parameters": parameters,
         # Of which some have no gradient, because no result depends on them.
@@ -188,7 +219,7 @@ def truth(model: Model) -> dict[str, int]:
         "forward": forward.get_total_flops(),
         "byGroups": backward.get_total_flops(),
         "counted": counted.get_total_flops(),
-        "saved": kept.bytes,
+        "saved": saved,
     }
 
 

@@ -64,6 +64,16 @@ export const issueCodes = {
     explanation:
       'The stack traces of the program go through a call of `torch.utils.checkpoint`. Forward keeps what goes into the call, and backward computes it again, as in PyTorch. `checkpoint: none` keeps everything. Calls outside of `forward` leave no trace: PyTorch records frames of `forward` alone.',
   },
+  'pt2/custom-backward': {
+    title: 'A function of the exported program has a backward of its own',
+    explanation:
+      'The stack traces of the program go through `apply` of a `torch.autograd.Function`. An archive holds the operators of its forward alone. Backward, and what it keeps, are costed as those of these operators. What the function does instead is not known.',
+  },
+  'pt2/decomposed': {
+    title: 'The exported program was decomposed',
+    explanation:
+      'After `run_decompositions()` a program has functions in their parts, such as a loss as logarithms and products. Each part keeps what its own backward needs. Nothing says any more where `torch.no_grad` was; what `detach` gave is still known. Save the program without decompositions for the step as it is trained.',
+  },
   'pt2/no-gradient': {
     title: 'Nothing of the exported program is trained',
     explanation:

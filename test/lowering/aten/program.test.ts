@@ -46,6 +46,7 @@ function program(
       ...inputs.map((name) => ({ name, kind: 'input' as const, target: name })),
     ],
     outputs,
+    mutated: [],
     ranges: new Map(),
   };
 }
@@ -253,4 +254,97 @@ test('a call whose operand is nowhere is unknown, and an issue names it', () => 
   expect(structure.issues.map(({ code, message }) => `${code}: ${message}`)).toEqual([
     'pt2/operand: `add.Tensor` reads `lost`, which nothing before it computes (2 calls read such tensors): the program is damaged, export the model again',
   ]);
+});
+
+const types = (given: ExportedProgram): readonly string[] => {
+  const { model, structure } = lower(given);
+  return analyzeOnnx(model, structure).graph.operators.map(({ type }) => type);
+};
+const codes = (given: ExportedProgram): readonly string[] =>
+  lower(given).structure.issues.map(({ code }) => code);
+
+/** `nn.Linear(6, 4)` and a detached result, after `run_decompositions()`. */
+const decomposed = (target: string): ExportedProgram =>
+  program(
+    {
+      ...{ w: ['float32', [6, 4]], b: ['float32', [4]], x: ['float32', [2, 6]] },
+      ...{ y: ['float32', [2, 4]], d: ['float32', [2, 4]], z: ['float32', [2, 4]] },
+    },
+    ['w', 'b'],
+    ['x'],
+    [
+      node('addmm.default', 'y', { self: 'b', mat1: 'x', mat2: 'w' }),
+      node('alias.default', 'd', { self: 'y' }),
+      node(target, 'z', { self: 'd' }),
+    ],
+    ['z'],
+  );
+
+test('`alias` of a decomposed program is the `detach` of the model', () => {
+  expect(types(decomposed('relu.default'))).toEqual(['Gemm', 'Identity', 'Relu']);
+  expect(lower(decomposed('relu.default')).structure.detached?.size).toBe(1);
+  expect(codes(decomposed('relu.default'))).toEqual(['pt2/decomposed']);
+  // No decomposition leaves `contiguous`.
+  expect(types(decomposed('contiguous.default'))).toEqual(['Gemm']);
+  expect(codes(decomposed('contiguous.default'))).toEqual([]);
+});
+
+test('what takes the place of a parameter is computed without gradient', () => {
+  const given = decomposed('relu.default');
+  expect(lower({ ...given, mutated: ['y'] }).structure.detached?.size).toBe(2);
+});
+
+test('a region of autocast casts the operands of products, and of losses back', () => {
+  const graph = program(
+    {
+      ...{ w: ['float32', [4, 6]], x: ['float32', [2, 6]] },
+      ...{ y: ['bfloat16', [2, 4]], z: ['float32', [2, 4]] },
+    },
+    ['w'],
+    ['x'],
+    [node('linear.default', 'y', { input: 'x', weight: 'w' }), node('exp.default', 'z', { self: 'y' })],
+    ['z'],
+  );
+  const boolean = (value: boolean): AtenArgument => ({ kind: 'boolean', value });
+  const region = (enabled: boolean): ExportedProgram => ({
+    ...graph,
+    graph: {
+      ...graph.graph,
+      nodes: [
+        {
+          ...node('', 'z', {}),
+          target: 'torch.ops.higher_order.wrap_with_autocast',
+          arguments: new Map<string, AtenArgument>([
+            ['0', { kind: 'string', value: 'cuda' }],
+            ['1', { kind: 'elementType', value: 'bfloat16' }],
+            ['2', boolean(enabled)],
+            ['3', boolean(true)],
+            ['4', { kind: 'graph', graph: { ...graph.graph, inputs: ['x', 'w'], outputs: ['z'] } }],
+            ['5', { kind: 'tensor', name: 'x' }],
+            ['6', { kind: 'tensor', name: 'w' }],
+          ]),
+        },
+      ],
+    },
+  });
+  expect(types(region(true))).toEqual(['Cast', 'Cast', 'Gemm', 'Cast', 'Exp']);
+  expect(types(region(false))).toEqual(['Gemm', 'Exp']);
+});
+
+test('a function with a backward of its own is named', () => {
+  const frame = (line: number, text: string) =>
+    `  File "/home/model.py", line ${line}, in forward\n    ${text}`;
+  const called = (outer: string, inner: string): ExportedProgram => {
+    const given = program(
+      { x: ['float32', [2]], y: ['float32', [2]] },
+      [],
+      ['x'],
+      [{ ...node('sign.default', 'y', { self: 'x' }), stackTrace: `${frame(9, outer)}\n${frame(4, inner)}` }],
+      ['y'],
+    );
+    return given;
+  };
+  expect(codes(called('return Sign.apply(x)', 'return x.sign()'))).toEqual(['pt2/custom-backward']);
+  expect(codes(called('return Sign.apply(self.first(x))', 'return self.act(x)'))).toEqual([]);
+  expect(codes(called('return self.sign(x)', 'return x.sign()'))).toEqual([]);
 });

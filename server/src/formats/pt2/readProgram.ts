@@ -35,6 +35,7 @@ export function readProgram(json: Json): ExportedProgram | undefined {
     graph,
     inputs: objectsOf(signature.input_specs).flatMap(readInput),
     outputs: objectsOf(signature.output_specs).flatMap(readOutput),
+    mutated: objectsOf(signature.output_specs).flatMap(readMutation),
     ranges: readRanges(objectOf(json.range_constraints) ?? {}),
   };
 }
@@ -225,6 +226,11 @@ const storedInputs = [
 function readOutput(spec: Json): readonly string[] {
   const user = objectOf(objectOf(spec.user_output)?.arg)?.as_tensor;
   const name = nameOf(user) ?? nameOf(objectOf(spec.loss_output)?.arg);
+  return name === undefined ? [] : [name];
+}
+
+function readMutation(spec: Json): readonly string[] {
+  const name = nameOf(objectOf(spec.parameter_mutation)?.arg);
   return name === undefined ? [] : [name];
 }
 

@@ -14,6 +14,8 @@ export interface ExportedProgram {
   readonly inputs: readonly ProgramInput[];
   /** Tensors that the model returns. */
   readonly outputs: readonly string[];
+  /** Tensors that take the place of parameters after a step. */
+  readonly mutated: readonly string[];
   /** Bounds of symbols, by name; `undefined` where there is none. */
   readonly ranges: ReadonlyMap<string, SymbolRange>;
 }

@@ -24,7 +24,7 @@ export class AtenCall {
     private readonly node: AtenNode,
     private readonly path: string,
     private readonly graph: GraphBuilder,
-    private readonly tensors: ReadonlyMap<string, Tensor>,
+    private readonly tensors: Pick<ReadonlyMap<string, Tensor>, 'get'>,
     /** Of each result, where the archive says it. */
     readonly results: readonly (ResultType | undefined)[],
   ) {}

@@ -14,6 +14,7 @@ import { GraphBuilder } from '../layer-spec/graphBuilder.ts';
 import type { Tensor } from '../layer-spec/layerDefinition.ts';
 import type { ProvidedCall, ProvidedStructure } from '../providedStructure.ts';
 import { AtenCall } from './atenCall.ts';
+import { autocastOf, autocastRegion, isAutocast, type TensorLookup } from './autocastRegion.ts';
 import {
   type Checkpoints,
   checkpointIssues,
@@ -21,6 +22,8 @@ import {
   findCheckpoints,
   gradientRegion,
 } from './checkpoints.ts';
+import { customBackwardIssues } from './customBackward.ts';
+import { decomposedIssues, isDecomposed, isFormerDetach } from './decomposed.ts';
 import { evaluatedDropout } from './evaluatedDropout.ts';
 import { atenOperators } from './operators.ts';
 import { possibleTies } from './possibleTies.ts';
@@ -30,11 +33,7 @@ import { isInPlace, type View, viewOf, writeBack } from './viewWrites.ts';
 const prefix = 'torch.ops.aten.';
 
 /** Calls of a graph that say how it runs, and change none of its operators. */
-const regions: ReadonlySet<string> = new Set([
-  gradientRegion,
-  checkpointRegion,
-  'torch.ops.higher_order.wrap_with_autocast',
-]);
+const regions: ReadonlySet<string> = new Set([gradientRegion, checkpointRegion, autocastRegion]);
 
 /** `readSize` reads the arithmetic of an open size. */
 export function lowerAten(
@@ -56,6 +55,8 @@ export function lowerAten(
     checkpoints,
     graph,
     shapeOf,
+    isDecomposed: isDecomposed(program),
+    mutated: new Set(program.mutated),
     layers: new Map(),
     calls: new Map(),
     missing: [],
@@ -78,6 +79,8 @@ export function lowerAten(
     ...missingOperands(lowering.missing),
     ...lostWrites(lowering.lost),
     ...checkpointIssues(checkpoints),
+    ...customBackwardIssues(program.graph),
+    ...decomposedIssues(program),
     ...withoutGradients(program, outputs, graph.detached),
     ...evaluatedDropout(program),
     ...possibleTies(program),
@@ -92,6 +95,9 @@ interface Lowering {
   readonly checkpoints: Checkpoints;
   readonly graph: GraphBuilder;
   readonly shapeOf: (meta: TensorMeta) => readonly Dimension[];
+  readonly isDecomposed: boolean;
+  /** Results that take the place of parameters. */
+  readonly mutated: ReadonlySet<string>;
   /** By path, in the order in which they begin. */
   readonly layers: Map<string, ModuleNodes>;
   /** By node, the call that it is a part of. */
@@ -164,7 +170,14 @@ class Values {
   /** Views of what was written since: their elements are new. */
   readonly stale = new Set<string>();
 
-  constructor(readonly tensors: Map<string, Tensor>) {}
+  /** Casts of weights that a region of autocast has made, which it makes once. */
+  readonly casts = new Map<string, Tensor>();
+
+  constructor(
+    readonly tensors: Map<string, Tensor>,
+    /** Whether its calls run under autocast. */
+    readonly isAutocast = false,
+  ) {}
 
   /** All views of a tensor, and views of these, but those by which it was written. */
   outdate(base: string, written: ReadonlySet<string>): void {
@@ -183,7 +196,7 @@ function lowerNodes(lowering: Lowering, graph: AtenGraph, values: Values, output
   for (const node of graph.nodes) {
     if (!node.outputs.some((output) => read.has(output)) && changed(node, tensors) === undefined) continue;
     for (const operand of operandsOf(node)) refresh(lowering, operand, values, graph.tensors);
-    if (regions.has(node.target)) lowerRegion(lowering, node, tensors);
+    if (regions.has(node.target)) lowerRegion(lowering, node, values);
     else lowerNode(lowering, node, values, graph.tensors);
   }
   for (const output of outputs) refresh(lowering, output, values, graph.tensors);
@@ -200,14 +213,13 @@ function refresh(
   if (view === undefined || !values.stale.delete(name)) return;
   refresh(lowering, view.base, values, metas);
   const base = values.tensors.get(view.base);
-  const taken = isInPlace(view.node)
-    ? base
-    : computed(lowering, view.node, values.tensors, metas)[view.index];
+  const taken = isInPlace(view.node) ? base : computed(lowering, view.node, values, metas)[view.index];
   if (taken !== undefined) values.tensors.set(name, taken);
 }
 
 /** Operands follow the graph that is called. */
-function lowerRegion(lowering: Lowering, node: AtenNode, tensors: Map<string, Tensor>): void {
+function lowerRegion(lowering: Lowering, node: AtenNode, values: Values): void {
+  const { tensors } = values;
   const given = [...node.arguments.values()];
   const at = given.findIndex(({ kind }) => kind === 'graph');
   const called = given[at];
@@ -218,7 +230,8 @@ function lowerRegion(lowering: Lowering, node: AtenNode, tensors: Map<string, Te
     const input = called.graph.inputs[index];
     if (tensor !== undefined && input !== undefined) inner.set(input, tensor);
   }
-  lowerNodes(lowering, called.graph, new Values(inner), called.graph.outputs);
+  const isCast = node.target === autocastRegion ? isAutocast(node) : values.isAutocast;
+  lowerNodes(lowering, called.graph, new Values(inner, isCast), called.graph.outputs);
   const isDetached = isWithoutGradients(node) && !lowering.checkpoints.reentrant.has(node);
   for (const [index, output] of node.outputs.entries()) {
     const result = inner.get(called.graph.outputs[index] ?? '');
@@ -259,7 +272,7 @@ function lowerNode(
   metas: ReadonlyMap<string, TensorMeta>,
 ): void {
   const { tensors, views } = values;
-  const results = computed(lowering, node, tensors, metas);
+  const results = computed(lowering, node, values, metas);
   const self = changed(node, tensors);
   for (const [index, output] of node.outputs.entries()) {
     const result = results[index];
@@ -290,7 +303,7 @@ function write(
     written.add(name);
     refresh(lowering, view.base, values, metas);
     const back = writeBack(view, name, node, metas);
-    const whole = back && computed(lowering, back, tensors, metas)[0];
+    const whole = back && computed(lowering, back, values, metas)[0];
     if (whole === undefined) {
       lowering.lost.push(node);
       break;
@@ -305,7 +318,7 @@ function write(
 function computed(
   lowering: Lowering,
   node: AtenNode,
-  tensors: ReadonlyMap<string, Tensor>,
+  values: Values,
   metas: ReadonlyMap<string, TensorMeta>,
 ): readonly (Tensor | undefined)[] {
   const { graph, shapeOf } = lowering;
@@ -316,8 +329,12 @@ function computed(
     const meta = metas.get(output);
     return meta && { elementType: meta.elementType, shape: shapeOf(meta) };
   });
-  const results = resultsOf(lowering, node, path, tensors, types).map((result, index) => {
+  const tensors = values.isAutocast ? castOperands(lowering, node, path, values, types) : values.tensors;
+  const results = resultsOf(lowering, node, path, tensors, types).map((given, index) => {
     const type = types[index];
+    const result = isDetachedIn(lowering, node, index)
+      ? new AtenCall(node, path, graph, tensors, types).detach(given)
+      : given;
     const isKnown = type === undefined || result.shape !== undefined;
     return isKnown ? result : graph.declare(result.name, type.elementType, type.shape);
   });
@@ -328,11 +345,40 @@ function computed(
   return results;
 }
 
+/** Of a decomposed program: what `detach` was, and what takes the place of a parameter, which only `no_grad` allows. */
+const isDetachedIn = ({ isDecomposed, mutated }: Lowering, node: AtenNode, index: number): boolean =>
+  isDecomposed && (isFormerDetach(node) || mutated.has(node.outputs[index] ?? ''));
+
+/** The operands of a call under autocast, in the types that it casts them to. */
+function castOperands(
+  { graph }: Lowering,
+  node: AtenNode,
+  path: string,
+  { tensors, casts }: Values,
+  types: AtenCall['results'],
+): TensorLookup {
+  const cast = autocastOf(node, types[0]?.elementType, (name) => tensors.get(name)?.elementType);
+  if (cast === undefined) return tensors;
+  const call = new AtenCall(node, path, graph, tensors, types);
+  const own = new Map<string, Tensor>();
+  for (const name of cast.names) {
+    const tensor = tensors.get(name);
+    if (tensor === undefined) continue;
+    // Casts of weights alone are remembered (aten/src/ATen/autocast_mode.cpp, `cached_cast`).
+    const key = graph.roles.has(tensor.name) ? `${tensor.name}:${cast.type}` : undefined;
+    const known = key === undefined ? undefined : casts.get(key);
+    const result = known ?? call.cast(tensor, cast.type);
+    if (key !== undefined) casts.set(key, result);
+    own.set(name, result);
+  }
+  return { get: (name) => own.get(name) ?? tensors.get(name), has: (name) => tensors.has(name) };
+}
+
 function resultsOf(
   lowering: Lowering,
   node: AtenNode,
   path: string,
-  tensors: ReadonlyMap<string, Tensor>,
+  tensors: TensorLookup,
   types: AtenCall['results'],
 ): readonly Tensor[] {
   const { graph, missing } = lowering;
@@ -376,7 +422,7 @@ function unknownResults(
   node: AtenNode,
   type: string,
   path: string,
-  tensors: ReadonlyMap<string, Tensor>,
+  tensors: TensorLookup,
 ): readonly Tensor[] {
   const inputs = operandsOf(node).flatMap((name) => tensors.get(name) ?? []);
   const [, namespace = 'python', name = type] = /^torch\.ops\.([^.]+)\.(.+)$/.exec(node.target) ?? [];
