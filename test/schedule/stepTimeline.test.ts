@@ -474,6 +474,24 @@ describe('what holds on every timeline', () => {
     expect(line.hostTime).toBeCloseTo(step - (1 + 3 + 2), 12);
   });
 
+  // Launched for 2 s, backward runs for 1. The update could be launched 1 s later; its message comes 3 s after backward.
+  test('the GPU waits for the host first, and then for the message', () => {
+    const line = timelineOf({
+      forward: work([]),
+      backward: { device: Float64Array.of(1), host: Float64Array.of(2) },
+      messages: [message(3, 0, 1)],
+      channels: ['first come'],
+      hostWaits: true,
+      update: { device: seconds(1), host: seconds(2), launches: 1 },
+    });
+    expect(line.step).toBe(2 + 1 + 3 + 2 + 1);
+    expect(line.backwardTime).toBe(2 + 1);
+    expect(line.exposedTime).toBe(3 - 1);
+    // Before the message 1 s passes in which the update could not have begun.
+    expect(line.updateTime).toBe(1 + 2 + 1);
+    expect(line.hostTime).toBe(2 + 1 + 2);
+  });
+
   test('the host that waits never makes a step shorter', () => {
     fc.assert(
       fc.property(streamed, (drawn) => {

@@ -86,6 +86,26 @@ describe('messages travel one after another, each when it is ready', () => {
   });
 });
 
+describe('where the time of the GPU goes', () => {
+  test('passes and update take their kernels, what slows them, and the waits for the host', () => {
+    let waits = 0;
+    fc.assert(
+      fc.property(anyWork, (drawn) => {
+        const work = made(drawn);
+        const line = timelineOf(work);
+        // Pieces of an update that messages bring may run in the next step, and are counted in both.
+        if (drawn.asTheyArrive) return;
+        const kernels = [...work.forward.device, ...work.backward.device, work.update.device];
+        const expected = kernels.reduce((sum, time) => sum + time, 0) + line.hostTime + line.slowedTime;
+        if (line.hostTime > 0) waits += 1;
+        expect(line.forwardTime + line.backwardTime + line.updateTime).toBeCloseTo(expected, 9);
+      }),
+      { numRuns: 300 },
+    );
+    expect(waits).toBeGreaterThan(50);
+  });
+});
+
 describe('the update: kernels alike, launched one after another', () => {
   const update = (device: number, host: number, launches: number): WrittenStep => ({
     forward: { device: Float64Array.of(), host: Float64Array.of() },
