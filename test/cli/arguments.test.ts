@@ -101,6 +101,22 @@ describe('arguments', () => {
     });
   });
 
+  it('takes quoted flags of another program as a value, and its own options before them', () => {
+    const flags = '--tensor-model-parallel-size 4 --micro-batch-size 1 --global-batch-size 64';
+    const result = readArguments(['report', 'm.onnx', '--parallel', flags, '--framework', 'pytorch-ddp']);
+    expect(result).toMatchObject({
+      arguments: {
+        scenario: {
+          request: {
+            parallel: { tensor: 4, microBatch: 1 },
+            globalBatch: 64,
+            framework: { name: 'pytorch-ddp' },
+          },
+        },
+      },
+    });
+  });
+
   it('takes a launcher apart and a device by its number', () => {
     const result = readArguments(['benchmark', 'm.onnx', '--launcher', 'ssh gpu-box', '--device', 'cuda:1']);
     expect(result).toMatchObject({

@@ -7,9 +7,21 @@ import { WrongArgument } from './optionValues.ts';
 type KnownOptions = NonNullable<NonNullable<Parameters<typeof parseArgs>[0]>['options']>;
 
 /** Options and other words of a command; throws `WrongArgument` for what it does not take. */
-export function parseOptions<Options extends KnownOptions>(args: readonly string[], options: Options) {
+export function parseOptions<Options extends KnownOptions>(given: readonly string[], options: Options) {
+  const args = withQuotedFlags(given);
   checkOptions(args, options);
   return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
+}
+
+/** `--parallel "--tensor-model-parallel-size 8 …"`: what has spaces was quoted, and is a value, whatever it starts with. */
+function withQuotedFlags(args: readonly string[]): readonly string[] {
+  const isOption = (text: string | undefined): boolean => text !== undefined && /^--[\w-]+$/.test(text);
+  const isQuoted = (text: string | undefined): boolean =>
+    text !== undefined && /^--[\w.-]+(?:\s|=\S*\s+--)/.test(text);
+  return args.flatMap((arg, index) => {
+    if (isQuoted(arg) && isOption(args[index - 1])) return [];
+    return isOption(arg) && isQuoted(args[index + 1]) ? [`${arg}=${args[index + 1]}`] : [arg];
+  });
 }
 
 /** Says in our words what `parseArgs` would refuse by throwing: an unknown option, a value that is missing or too many. */

@@ -1,10 +1,11 @@
 /** The options that describe a scenario, the same for every command that costs a model. */
 
 import { readFrameworkText } from '../formats/frameworkText.ts';
+import type { LayoutRequest } from '../formats/layouts/degrees.ts';
+import { readLayoutText } from '../formats/layouts/readLayoutText.ts';
 import {
   type GroupResult,
   readInputGroup,
-  readParallelGroup,
   readPatterns,
   readRunGroup,
   readWorkersGroup,
@@ -80,7 +81,7 @@ export function readScenario(values: ScenarioValues, gpus: number | undefined): 
   }
   const input = readGroup('--input', textOf(values.input), readInputGroup);
   const workers = readGroup('--workers', textOf(values.workers), readWorkersGroup);
-  const parallel = readGroup('--parallel', textOf(values.parallel), readParallelGroup);
+  const layout = readGroup('--parallel', textOf(values.parallel), readLayoutText);
   const run = readGroup('--run', textOf(values.run), readRunGroup);
   const precision = chosen('--precision', textOf(values.precision), precisions);
   const optimizer = chosen('--optimizer', textOf(values.optimizer), optimizers);
@@ -100,6 +101,8 @@ export function readScenario(values: ScenarioValues, gpus: number | undefined): 
     frameworkFile: isDescribed ? chosenFramework : undefined,
     layerTrace: textOf(values['layer-trace']),
     request: {
+      // What other options say goes before what comes with a layout.
+      ...(layout === undefined ? {} : besideBatch(layout, batch)),
       ...(cluster !== undefined && !isFile ? { cluster } : {}),
       ...(nodes === undefined ? {} : { nodes }),
       ...(gpus === undefined ? {} : { gpus }),
@@ -112,7 +115,6 @@ export function readScenario(values: ScenarioValues, gpus: number | undefined): 
       ...(mode === undefined ? {} : { mode }),
       ...(past === undefined ? {} : { past }),
       ...(checkpoint === undefined ? {} : { checkpoint }),
-      ...(parallel === undefined ? {} : { parallel }),
       ...(loss === undefined ? {} : { loss }),
       ...(freeze.length === 0 ? {} : { freeze }),
       ...(chosenFramework === undefined || isDescribed ? {} : { framework: chosenFramework }),
@@ -123,6 +125,11 @@ export function readScenario(values: ScenarioValues, gpus: number | undefined): 
       ...(run === undefined ? {} : { run }),
     },
   };
+}
+
+/** `--batch` counts the samples of a pass; a batch over all GPUs beside it would be a second one. */
+function besideBatch({ globalBatch, ...layout }: LayoutRequest, batch: number | undefined): LayoutRequest {
+  return globalBatch === undefined || batch !== undefined ? layout : { ...layout, globalBatch };
 }
 
 /** `--run samples=1281167,epochs=90`: numbers that belong together. */

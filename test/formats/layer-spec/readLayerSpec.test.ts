@@ -250,6 +250,17 @@ models:
 # ^^ [spec/structure] the model \`m3\` has no \`layers\`; add \`layers:\` and below it lines such as \`- fc: Linear(768, 3072)\`
 `));
 
+it('reads a layout in other words, and keys that say otherwise before it', () => {
+  const { spec } = readLayerSpec(
+    'inputs: {}\nlayers: []\nscenario: { gpus: 32, parallel: "TP 4 PP 2 DP 2 MBS 1 GBS 64" }',
+  );
+  expect(spec?.scenario).toEqual({
+    gpus: 32,
+    globalBatch: 64,
+    parallel: { tensor: 4, pipeline: 2, microBatch: 1 },
+  });
+});
+
 it('reads the scenario as the command line does', () => {
   const { spec } = readLayerSpec(
     'inputs: {}\nlayers: []\nscenario: { cluster: dgx-1, nodes: 2, gpus: 16, batch: 4, accumulate: 8, precision: fp16, optimizer: sgd, framework: "pytorch-ddp,bucket-mb=50", mode: inference, checkpoint: block, thresholds: "launch-bound=0.5, exposed-communication=0" }',

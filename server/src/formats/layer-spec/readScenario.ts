@@ -18,10 +18,11 @@ import {
   precisions,
   type ScenarioRequest,
 } from '../../model/scenario.ts';
+import type { LayoutRequest } from '../layouts/degrees.ts';
+import { readLayoutText } from '../layouts/readLayoutText.ts';
 import {
   type GroupResult,
   readInputGroup,
-  readParallelGroup,
   readPatterns,
   readRunGroup,
   readWorkersGroup,
@@ -109,6 +110,7 @@ export function readScenario(
   const scenario: { -readonly [Key in keyof ScenarioRequest]: ScenarioRequest[Key] } = {};
   const spans = new Map<string, TextSpan>();
   const keySpans = new Map<string, TextSpan>();
+  let layout: LayoutRequest | undefined;
   for (const { key: writtenKey, value } of entries) {
     let key = writtenKey;
     const report = (message: string, span: TextSpan) =>
@@ -185,7 +187,7 @@ export function readScenario(
         assign(scenario, 'workers', accepted(readWorkersGroup(String(content))));
         break;
       case 'parallel':
-        assign(scenario, 'parallel', accepted(readParallelGroup(String(content))));
+        layout = accepted(readLayoutText(String(content)));
         break;
       case 'run':
         assign(scenario, 'run', accepted(readRunGroup(String(content))));
@@ -219,7 +221,22 @@ export function readScenario(
         break;
     }
   }
-  return { scenario, spans, keySpans };
+  return { scenario: withLayout(scenario, layout, spans), spans, keySpans };
+}
+
+/** What comes with a layout (GPUs, the batch, the framework) counts where no key says otherwise. */
+function withLayout(
+  scenario: ScenarioRequest,
+  layout: LayoutRequest | undefined,
+  spans: Map<string, TextSpan>,
+): ScenarioRequest {
+  if (layout === undefined) return scenario;
+  const { globalBatch, ...own } = layout;
+  const batch = globalBatch === undefined || scenario.batch !== undefined ? {} : { globalBatch };
+  const span = spans.get('parallel');
+  for (const key of Object.keys({ ...own, ...batch }))
+    if (span !== undefined && !spans.has(key)) spans.set(key, span);
+  return { ...own, ...batch, ...scenario };
 }
 
 function assign<Target, Key extends keyof Target>(

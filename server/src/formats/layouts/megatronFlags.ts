@@ -1,0 +1,123 @@
+/**
+ * The flags of Megatron-LM that lay a step out, from a command line of whatever length. Source: NVIDIA/Megatron-LM,
+ * megatron/training/arguments.py. Flags of the model, the data and the optimizer are passed over; one about parallelism
+ * that is not known is a problem.
+ */
+
+import { didYouMean } from '../../model/nearestName.ts';
+import type { ContextExchange, ParallelRequest } from '../../model/scenario.ts';
+import type { GroupResult } from '../scenarioGroups.ts';
+import { degreesOf, type LayoutRequest, type Numbers } from './degrees.ts';
+
+const counts = {
+  'tensor-model-parallel-size': 'tensor',
+  'pipeline-model-parallel-size': 'pipeline',
+  'context-parallel-size': 'context',
+  'expert-model-parallel-size': 'expert',
+  'expert-tensor-parallel-size': 'expertTensor',
+  'num-virtual-stages-per-pipeline-rank': 'chunks',
+  'micro-batch-size': 'microBatch',
+  'global-batch-size': 'globalBatch',
+} as const satisfies Readonly<Record<string, keyof Numbers>>;
+
+/** Needed for others. */
+const helpers = ['num-layers-per-virtual-pipeline-stage', 'num-layers', 'nproc-per-node', 'nnodes'] as const;
+
+const options: Readonly<Record<string, readonly [name: string, value: string]>> = {
+  'use-distributed-optimizer': ['distributed-optimizer', 'true'],
+  'overlap-grad-reduce': ['overlap-grad-reduce', 'true'],
+  'overlap-param-gather': ['overlap-param-gather', 'true'],
+  'grad-reduce-in-bf16': ['gradient-dtype', 'half'],
+  'no-gradient-accumulation-fusion': ['gradient-accumulation-fusion', 'false'],
+};
+
+const exchanges: Readonly<Record<string, ContextExchange>> = {
+  p2p: 'ring',
+  all_gather: 'all-gather',
+  allgather: 'all-gather',
+  a2a: 'all-to-all',
+};
+
+const others = ['sequence-parallel', 'cp-comm-type', 'recompute-granularity', 'recompute-method'] as const;
+const known: readonly string[] = [...Object.keys(counts), ...helpers, ...Object.keys(options), ...others];
+/** About parallelism, and without an effect on a step's cost. */
+const idle: readonly string[] = ['use-tp-pp-dp-mapping', 'distributed-backend', 'recompute-num-layers'];
+
+export const isMegatronText = (text: string): boolean =>
+  /--(?:tensor|pipeline|expert)-model-parallel-size\b|--micro-batch-size\b/.test(text);
+
+export function readMegatronFlags(text: string): GroupResult<LayoutRequest> {
+  const flags = flagsOf(text);
+  const problems: string[] = [];
+  const numbers = new Map<string, number>();
+  for (const [flag, value] of flags) {
+    if (flag in counts || helpers.some((name) => name === flag)) {
+      if (/^\d+$/.test(value) && Number(value) > 0) numbers.set(flag, Number(value));
+      else problems.push(`\`${flag}\` takes a whole number from 1, not "${value}"`);
+    } else if (!known.includes(flag) && !idle.includes(flag) && /parallel|pipeline|recompute/.test(flag))
+      problems.push(`\`${flag}\` is not costed${didYouMean(flag, known) || '; leave it out'}`);
+  }
+  const exchange = flags.get('cp-comm-type');
+  if (exchange !== undefined && exchanges[exchange] === undefined)
+    problems.push(`\`cp-comm-type\` is ${Object.keys(exchanges).join(' or ')}, not "${exchange}"`);
+  const recompute = flags.get('recompute-granularity');
+  if (recompute !== undefined && recompute !== 'full')
+    problems.push(
+      `\`recompute-granularity ${recompute}\` recomputes attention alone, as fused attention does by itself; leave it out, or use full`,
+    );
+  if (flags.get('recompute-method') === 'block')
+    problems.push('`recompute-method block` recomputes some of the layers, which is not costed; use uniform');
+  const chunks = chunksOf(numbers, problems);
+  const [each, nodes] = [numbers.get('nproc-per-node'), numbers.get('nnodes')];
+  const { value, problems: own } = degreesOf({
+    ...Object.fromEntries(Object.entries(counts).map(([flag, name]) => [name, numbers.get(flag)])),
+    ...(chunks === undefined ? {} : { chunks }),
+    ...(each === undefined ? {} : { gpus: each * (nodes ?? 1) }),
+  });
+  const set = Object.entries(options).flatMap(([flag, option]) => (flags.has(flag) ? [option] : []));
+  const parallel: ParallelRequest = {
+    ...value.parallel,
+    ...(flags.has('sequence-parallel') ? { sequence: true } : {}),
+    ...(exchange === undefined || exchanges[exchange] === undefined
+      ? {}
+      : { contextExchange: exchanges[exchange] }),
+  };
+  return {
+    value: {
+      ...value,
+      parallel,
+      framework: { name: 'megatron', options: Object.fromEntries(set) },
+      ...(recompute === 'full' ? { checkpoint: 'block' } : {}),
+      ...(flags.has('bf16') ? { precision: 'bf16' } : flags.has('fp16') ? { precision: 'fp16' } : {}),
+    },
+    problems: [...problems, ...own],
+  };
+}
+
+/** `--num-layers-per-virtual-pipeline-stage` says how many layers a chunk has, in place of how many chunks there are. */
+function chunksOf(numbers: ReadonlyMap<string, number>, problems: string[]): number | undefined {
+  const each = numbers.get('num-layers-per-virtual-pipeline-stage');
+  if (each === undefined) return undefined;
+  const layers = numbers.get('num-layers');
+  const chunks =
+    layers === undefined ? undefined : layers / ((numbers.get('pipeline-model-parallel-size') ?? 1) * each);
+  if (chunks !== undefined && Number.isInteger(chunks)) return chunks;
+  problems.push(
+    layers === undefined
+      ? '`num-layers-per-virtual-pipeline-stage` needs `num-layers`; give it, or `num-virtual-stages-per-pipeline-rank`'
+      : `${layers} layers do not divide into chunks of ${each} on each pipeline rank; use another number`,
+  );
+  return undefined;
+}
+
+/** Names without dashes; the value is '' where there is none. `--a=b`, `--a b` and lines that go on behind `\`. */
+function flagsOf(text: string): ReadonlyMap<string, string> {
+  const words = text.replaceAll(/\\\r?\n/g, ' ').split(/[\s=]+/);
+  return new Map(
+    words.flatMap((word, index) => {
+      if (!word.startsWith('--')) return [];
+      const next = words[index + 1] ?? '';
+      return [[word.slice(2).replaceAll('_', '-'), next.startsWith('--') ? '' : next] as const];
+    }),
+  );
+}

@@ -1,0 +1,131 @@
+/** Layouts in the words of others: NVIDIA's option table, command lines of Megatron-LM, keys of torchtitan. */
+
+import { expect, test } from 'vitest';
+import type { LayoutRequest } from '../../server/src/formats/layouts/degrees.ts';
+import { readLayoutText } from '../../server/src/formats/layouts/readLayoutText.ts';
+
+const gpt3: LayoutRequest = {
+  parallel: { tensor: 4, pipeline: 8, context: 1, chunks: 5, expert: 1, microBatch: 1 },
+  gpus: 64,
+  globalBatch: 256,
+};
+const megatron = (options: Record<string, string> = {}) => ({ framework: { name: 'megatron', options } });
+const torchtitan = (options: Record<string, string> = {}) => ({ framework: { name: 'torchtitan', options } });
+
+test.each<readonly [string, LayoutRequest]>([
+  ['tp=8,pp=2,sp', { parallel: { tensor: 8, pipeline: 2, sequence: true } }],
+  // NVIDIA/dgxc-benchmarking writes them so; 4 · 8 · 2 GPUs.
+  ['TP 4 PP 8 CP 1 VP 5 EP 1 DP 2 MBS 1 GBS 256', gpt3],
+  ['TP=4, PP=8, CP=1, VP=5, EP=1, DP=2, MBS=1, GBS=256', gpt3],
+  ['TP PP CP VP EP DP MBS GBS\n4 8 1 5 1 2 1 256', gpt3],
+  [
+    '| TP | PP | CP | VP | EP | DP | MBS | GBS |\n|---|---|---|---|---|---|---|---|\n| 4 | 8 | 1 | 5 | 1 | 2 | 1 | 256 |',
+    gpt3,
+  ],
+  ['GPUs TP PP CP VP EP MBS GBS\n64 4 8 1 5 1 1 256', gpt3],
+  [
+    'TP 1 PP 1 CP 2 VP n/a MBS 1 GBS 128 GPUs 8',
+    { parallel: { tensor: 1, pipeline: 1, context: 2, microBatch: 1 }, gpus: 8, globalBatch: 128 },
+  ],
+  [
+    'TP 2 PP 1 DP 4 MBS 1 GA 16',
+    { parallel: { tensor: 2, pipeline: 1, microBatch: 1 }, gpus: 8, globalBatch: 64 },
+  ],
+  [
+    `torchrun --nproc_per_node 8 --nnodes=4 pretrain_gpt.py --num-layers 32 --tensor-model-parallel-size 4 \\
+    --pipeline-model-parallel-size 4 --num-layers-per-virtual-pipeline-stage 4 --sequence-parallel --micro-batch-size 1 \\
+    --global-batch-size 128 --use-distributed-optimizer --lr 1e-4 --bf16 --cp-comm-type a2a --recompute-granularity full`,
+    {
+      parallel: {
+        tensor: 4,
+        pipeline: 4,
+        chunks: 2,
+        microBatch: 1,
+        sequence: true,
+        contextExchange: 'all-to-all',
+      },
+      gpus: 32,
+      globalBatch: 128,
+      precision: 'bf16',
+      checkpoint: 'block',
+      ...megatron({ 'distributed-optimizer': 'true' }),
+    },
+  ],
+  [
+    '--tensor-model-parallel-size=2 --micro-batch-size=4',
+    { parallel: { tensor: 2, microBatch: 4 }, ...megatron() },
+  ],
+  [
+    `[training]
+local_batch_size = 8  # samples
+[parallelism]
+data_parallel_shard_degree = 2
+data_parallel_replicate_degree = 2
+tensor_parallel_degree = 2
+pipeline_parallel_degree = 4
+pipeline_parallel_schedule = "Interleaved1F1B"
+[activation_checkpoint]
+mode = "full"`,
+    {
+      parallel: { tensor: 2, pipeline: 4, microBatch: 1, schedule: 'interleaved-1f1b' },
+      gpus: 32,
+      globalBatch: 32,
+      checkpoint: 'block',
+      ...torchtitan({ sharding: 'hybrid' }),
+    },
+  ],
+  [
+    '--parallelism.tensor_parallel_degree 2 --parallelism.data_parallel_shard_degree=-1 --training.local_batch_size 4 --training.global_batch_size 64 --parallelism.fsdp_reshard_after_forward never',
+    {
+      parallel: { tensor: 2, microBatch: 4 },
+      globalBatch: 64,
+      ...torchtitan({ 'reshard-after-forward': 'never' }),
+    },
+  ],
+])('%s', (text, request) => {
+  expect(readLayoutText(text)).toEqual({ value: request, problems: [] });
+});
+
+test.each([
+  ['TP 4 PB 8', '`PB` is not a column of an option table; did you mean `PP`?'],
+  ['TP PP DP\n4 8', 'the table has 3 columns (TP PP DP) and 2 values; give each column one'],
+  ['TP 4 TP 8', '`TP` is given twice; keep one of them'],
+  ['TP 0.5', '`TP` takes a whole number from 1, not "0.5"'],
+  ['TP 4 DP 2 GPUs 16', '16 GPUs are not 4 (a copy of the model) × 2 copies = 8; correct one of them'],
+  [
+    'TP 4 DP 2 MBS 1 GA 4 GBS 16',
+    'a global batch of 16 is not 1 (micro-batch) × 4 passes × 2 copies = 8; correct one of them',
+  ],
+  [
+    'TP 4 DP 2 MBS 3 GBS 16',
+    'a global batch of 16 does not divide into micro-batches of 3 on 2 copies; use a multiple of 6',
+  ],
+  ['EP 8 ETP 2', 'experts that are split over 2 GPUs beside expert parallelism are not costed; use 1'],
+  [
+    '--tensor-model-parallel-size eight',
+    '`tensor-model-parallel-size` takes a whole number from 1, not "eight"',
+  ],
+  [
+    '--micro-batch-size 1 --tensor-model-paralel-size 8 --tensor-parallel-size 8',
+    '`tensor-parallel-size` is not costed; did you mean `tensor-model-parallel-size`?',
+  ],
+  [
+    '--pipeline-model-parallel-size 4 --num-layers-per-virtual-pipeline-stage 4',
+    '`num-layers-per-virtual-pipeline-stage` needs `num-layers`; give it, or `num-virtual-stages-per-pipeline-rank`',
+  ],
+  [
+    '--micro-batch-size 1 --recompute-granularity selective',
+    '`recompute-granularity selective` recomputes attention alone, as fused attention does by itself; leave it out, or use full',
+  ],
+  [
+    '--micro-batch-size 1 --cp-comm-type ring',
+    '`cp-comm-type` is p2p or all_gather or allgather or a2a, not "ring"',
+  ],
+  ['tensor_parallel_degree = two', '`tensor_parallel_degree` takes a whole number from 1, not "two"'],
+  [
+    'tensor_parallel_degree = 2\npipeline_parallel_schedule = "ZBH2"',
+    '`pipeline_parallel_schedule` "ZBH2" is not costed; use 1F1B, GPipe or Interleaved1F1B',
+  ],
+])('%s: %s', (text, problem) => {
+  expect(readLayoutText(text).problems).toContain(problem);
+});
