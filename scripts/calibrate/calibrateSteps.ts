@@ -91,9 +91,9 @@ export function measuredSteps(
   return steps;
 }
 
-/** timm's benchmark of inference: weights stay in fp32. */
-const ofAutocast = { weights: 'fp32' };
-const ofOldRelease = { attention: 'eager', gradients: 'added', 'optimizer-kernels': 'loop' };
+/** timm's benchmark of inference: PyTorch 2.4 for all rows of RTX 3090; weights stay in fp32. */
+const ofAutocast = { torch: '2.4', weights: 'fp32' };
+const ofOldRelease = { torch: '1.12' };
 
 const stepRows = (measured: string, mode: Mode): readonly MeasuredRow[] =>
   mode === 'training'

@@ -203,6 +203,7 @@ function timmInference(title: string, gpu: string, compiled: 'yes' | 'no', held:
         name: 'pytorch-ddp',
         // timm runs autocast: its weights stay in fp32.
         options: {
+          torch: row.torch ?? '',
           weights: 'fp32',
           'memory-format': row.layout ?? '',
           ...(isCompiled(row) ? { compile: 'true' } : {}),
@@ -272,7 +273,7 @@ function compiledTransformer(row: MeasuredRow): ScenarioRequest {
   return {
     ...passOf(row),
     optimizer: 'none',
-    framework: { name: 'pytorch-ddp', options: { 'fused-calls': 'false', compile: 'true' } },
+    framework: { name: 'pytorch-ddp', options: { torch: '2.1', 'fused-calls': 'false', compile: 'true' } },
   };
 }
 
@@ -353,12 +354,12 @@ function imageGraph({ model = '' }: MeasuredRow): string | undefined {
   return imageGraphs[model];
 }
 
-/** What is timed begins with `model.zero_grad()`, before PyTorch 2.0. */
+/** What is timed begins with `model.zero_grad()`, by a release before PyTorch 2.0, all of which do the same here. */
 function torchvisionRequest(row: MeasuredRow): ScenarioRequest {
   return {
     ...passOf(row),
     optimizer: 'none',
-    framework: { name: 'pytorch-ddp', options: { gradients: 'added' } },
+    framework: { name: 'pytorch-ddp', options: { torch: '1.12' } },
   };
 }
 

@@ -2,7 +2,7 @@
 
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
 import type { Composites } from '../composites/findComposites.ts';
-import { hasOption } from '../frameworks/registry.ts';
+import { hasOption, optionValues } from '../frameworks/registry.ts';
 import type { Graph } from '../model/graph.ts';
 import type { Issue } from '../model/issue.ts';
 import type { Scenario } from '../model/scenario.ts';
@@ -58,8 +58,13 @@ function routingIssues(training: TrainingGraph): readonly Issue[] {
 
 function attentionIssues(training: TrainingGraph, { framework }: Scenario): readonly Issue[] {
   const { graph, composites } = (training.folded ?? training).analysis;
-  const { attention = 'as-exported' } = framework.options;
-  if (attention === 'eager') return fusedAnyway(graph);
+  const attention = optionValues(framework).get('attention') ?? 'as-exported';
+  const { torch = '' } = framework.options;
+  if (attention === 'eager')
+    return fusedAnyway(
+      graph,
+      framework.options.attention === undefined ? `torch=${torch}` : 'attention=eager',
+    );
   if (attention === 'fused') return writtenOutAnyway(graph, composites);
   if (attention !== 'as-exported' || !hasOption(framework.name, 'attention')) return [];
   const assumed = [...composites.values()].find(
@@ -98,16 +103,16 @@ function writtenOutAnyway(graph: Graph, composites: Composites): readonly Issue[
 }
 
 /** One with a cache or a cap stays one operator, and so does one whose line says so. */
-function fusedAnyway(graph: Graph): readonly Issue[] {
+function fusedAnyway(graph: Graph, asked: string): readonly Issue[] {
   const whole = graph.operators.find(({ domain, type }) => domain === '' && type === 'Attention');
   if (whole === undefined) return [];
   return [
     {
       code: 'scenario/invalid',
       severity: 'information',
-      message: `\`attention=eager\` has no effect on attention that stays one kernel, first \`${whole.name || whole.outputs[0]}\`; in a layer spec, take \`fused=True\` out of its line`,
+      message: `\`${asked}\` has no effect on attention that stays one kernel, first \`${whole.name || whole.outputs[0]}\`; in a layer spec, take \`fused=True\` out of its line`,
       scenarioKey: 'framework',
-      scenarioPart: 'attention',
+      scenarioPart: asked.startsWith('torch') ? 'torch' : 'attention',
     },
   ];
 }

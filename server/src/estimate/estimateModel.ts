@@ -8,6 +8,7 @@ import { openBatch } from '../analysis/openBatch.ts';
 import type { OpenedModel } from '../analysis/openedModel.ts';
 import { asTrainedInSteps } from '../analysis/restoration/asTrained.ts';
 import { writeOutAttention } from '../analysis/writeOutAttention.ts';
+import { optionValues } from '../frameworks/registry.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import { findCluster } from '../hardware/clusters.ts';
 import { formatPercent } from '../model/format.ts';
@@ -185,7 +186,8 @@ function* inRequestedMode(opened: OpenedModel, requests: readonly ScenarioReques
 /** Attention that a person says is several kernels is costed as those, also where the file has an operator for it. */
 function withAskedAttention(opened: OpenedModel, requests: readonly ScenarioRequest[]): OpenedModel {
   const framework = requests.find((request) => request.framework !== undefined)?.framework;
-  return framework?.options?.attention === 'eager' ? writeOutAttention(opened) : opened;
+  const isEager = framework !== undefined && optionValues(framework).get('attention') === 'eager';
+  return isEager ? writeOutAttention(opened) : opened;
 }
 
 /** A file that fixes its batch is costed for another one where its batch can be opened. */

@@ -10,6 +10,10 @@ export interface FrameworkOption {
   readonly documentation: string;
   /** `undefined` where the text is a value it takes, else what it takes. */
   readonly expects: Expectation;
+  /** Other options whose default a value of it changes, from `now` to `was`. */
+  readonly sets?: (text: string) => ReadonlyMap<string, { readonly now: string; readonly was: string }>;
+  /** Why a value of it leaves another option nothing but its default; `undefined` where it does not. */
+  readonly refuses?: (text: string, option: string) => string | undefined;
 }
 
 export interface Expectation {
@@ -26,7 +30,7 @@ export const oneOf = (...values: readonly string[]): Expectation =>
     choices: values,
   });
 
-/** The given options over the defaults; what is wrong is reported and the default kept. */
+/** The given options over what others of them set, over the defaults; what is wrong is reported and the default kept. */
 export function readOptions(
   framework: string,
   known: readonly FrameworkOption[],
@@ -34,9 +38,17 @@ export function readOptions(
 ): { readonly values: ReadonlyMap<string, string>; readonly issues: readonly Issue[] } {
   const issues: Issue[] = [];
   const values = new Map(known.map((option) => [option.name, option.default]));
+  const setting = known.flatMap((option) => {
+    const text = given[option.name];
+    return text === undefined || option.expects(text) !== undefined ? [] : [{ option, text }];
+  });
+  for (const { option, text } of setting)
+    for (const [name, { now, was }] of option.sets?.(text) ?? [])
+      if (values.get(name) === now) values.set(name, was);
   for (const [name, text] of Object.entries(given)) {
     const option = known.find((candidate) => candidate.name === name);
     const expected = option?.expects(text);
+    const refusing = setting.find((other) => other.option.refuses?.(other.text, name) !== undefined);
     if (option === undefined) {
       const meant = didYouMeanOneOf(
         name,
@@ -47,6 +59,14 @@ export function readOptions(
       );
     } else if (expected !== undefined) {
       issues.push(invalid(name, `Option \`${name}\` of \`${framework}\` is "${text}"; it takes ${expected}`));
+    } else if (refusing !== undefined && text !== option.default) {
+      const reason = refusing.option.refuses?.(refusing.text, name);
+      issues.push(
+        invalid(
+          name,
+          `\`${name}=${text}\` of \`${framework}\` does nothing: ${reason}; leave it out, or set a later \`${refusing.option.name}\``,
+        ),
+      );
     } else {
       values.set(name, text);
     }

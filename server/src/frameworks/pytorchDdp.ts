@@ -36,10 +36,12 @@ import {
   optimizerUpdate,
   zeroFill,
 } from './pytorch/optimizerUpdate.ts';
+import { releaseOption } from './pytorch/releases.ts';
 import { wireBytes, wireOption } from './wireType.ts';
 
 /** Options of PyTorch, whatever sends its gradients. */
 export const eagerOptions: readonly FrameworkOption[] = [
+  releaseOption,
   compileOption,
   {
     name: 'optimizer-kernels',

@@ -53,6 +53,11 @@ export const findFramework = (name: string): FrameworkEntry | undefined =>
 export const hasOption = (framework: string, option: string): boolean =>
   findFramework(framework)?.options.some(({ name }) => name === option) === true;
 
+/** Whether a framework takes a value of an option beside those that are set. */
+export const takesOption = (choice: FrameworkChoice, option: string, value: string): boolean =>
+  hasOption(choice.name, option) &&
+  resolveFramework({ ...choice, options: { ...choice.options, [option]: value } }).issues.length === 0;
+
 /** The values that an option of a built-in framework takes, where they can be listed; empty where it has no such option. */
 export const choicesOf = (framework: string, option: string): readonly string[] =>
   findFramework(framework)?.options.find(({ name }) => name === option)?.expects.choices ?? [];

@@ -51,4 +51,4 @@ export function didYouMeanOneOf(name: string, known: readonly string[]): string 
 
 export const lettersAndDigits = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '');
 
-export const mostProposed = 6;
+export const mostProposed = 8;

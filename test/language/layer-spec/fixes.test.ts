@@ -95,7 +95,10 @@ it('offers every cluster whose name holds what is written', () => {
   expect(made.map(({ title }) => title)).toEqual([
     'Change to `dgx-h100`',
     'Change to `nd-h100-v5`',
+    'Change to `bm-gpu-h100-8`',
+    'Change to `lambda-h100`',
     'Change to `h100-pcie`',
+    'Change to `h100-nvl`',
     'Change to `h100-sxm`',
   ]);
   expect(made.at(-1)?.text).toMatch(/^scenario: \{ cluster: h100-sxm \}$/m);

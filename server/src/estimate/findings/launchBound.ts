@@ -1,6 +1,6 @@
 /** `findings/launch-bound`: the GPU waits for the host to launch kernels during a share of the step. */
 
-import { hasOption } from '../../frameworks/registry.ts';
+import { takesOption } from '../../frameworks/registry.ts';
 import { emptyKernelTime } from '../../hardware/kernelTime.ts';
 import { capitalized } from '../../model/capitalized.ts';
 import { thresholdOf } from '../../model/findingThresholds.ts';
@@ -71,14 +71,14 @@ function kernelsOf(plan: StepPlan): Kernels {
 }
 
 /** What compiling would still do: fuse kernels, and launch them together as a CUDA graph. */
-function compilation({ behaviour, scenario }: StepPlan): {
+function compilation({ scenario }: StepPlan): {
   readonly advice?: string;
   readonly option?: { readonly name: string; readonly value: string };
 } {
-  if (!hasOption(behaviour.name, 'compile')) return {};
+  const option = { name: 'compile', value: 'reduce-overhead' };
+  if (!takesOption(scenario.framework, option.name, option.value)) return {};
   const { compile = 'false' } = scenario.framework.options;
   if (compile === 'reduce-overhead' || compile === 'max-autotune') return {};
-  const option = { name: 'compile', value: 'reduce-overhead' };
   return compile === 'false'
     ? { advice: 'compile the model (compile=reduce-overhead) to launch fewer kernels', option }
     : { advice: 'launch the kernels by CUDA graphs (compile=reduce-overhead)', option };
