@@ -23,9 +23,15 @@ import transformers  # noqa: E402
 from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
 
 batch, seq = 2, 128
+# Types whose forward asks for values, which meta tensors lack: they run on the CPU, with random weights.
+with_values = {'deberta-v2'}
 # Types whose forward takes one mask for each kind of layer.
 masked_by_layer = {'gemma2', 'gemma3_text', 'qwen2', 'qwen3', 'gpt_oss', 'cohere2', 'ministral', 'olmo3', 'smollm3',
                    'exaone4', 'qwen2_moe'}
+
+
+def device_of(kind):
+    return 'cpu' if kind in with_values else 'meta'
 
 
 def build(fields):
@@ -34,14 +40,24 @@ def build(fields):
     config._attn_implementation = 'eager'
     config._experts_implementation = 'batched_mm'
     config.use_cache = False
-    with torch.device('meta'):
+    with torch.device(device_of(config.model_type)):
         return getattr(transformers, config.architectures[0])(config).eval()
+
+
+def length(config):
+    """Tokens of a sequence: `seq`, or as many as a short model has positions for."""
+    return min(seq, getattr(config.get_text_config(), 'max_position_embeddings', None) or seq)
 
 
 def example(model):
     config, kind = model.config, model.config.model_type
-    ids = torch.zeros(batch, seq, dtype=torch.long, device='meta')
-    mask = torch.zeros(batch, 1, seq, seq, device='meta')
+    tokens = length(config)
+    ids = torch.zeros(batch, tokens, dtype=torch.long, device=device_of(kind))
+    mask = torch.zeros(batch, 1, tokens, tokens, device='meta')
+    if kind in {'clip', 'siglip'}:
+        size = config.vision_config.image_size
+        image = torch.empty(batch, config.vision_config.num_channels, size, size, device='meta')
+        return {'input_ids': ids, 'attention_mask': mask, 'pixel_values': image}
     if model.main_input_name == 'pixel_values':
         return {'pixel_values': torch.empty(batch, config.num_channels, config.image_size, config.image_size, device='meta')}
     if kind == 'whisper':
@@ -53,7 +69,8 @@ def example(model):
     inputs = {'input_ids': ids}
     if 'position_ids' in names:
         inputs['position_ids'] = ids
-    if 'attention_mask' in names:
+    # DeBERTa makes its own of a mask by tokens.
+    if 'attention_mask' in names and kind != 'deberta-v2':
         layers = set(getattr(config, 'layer_types', None) or [])
         inputs['attention_mask'] = {layer: mask for layer in layers} if kind in masked_by_layer and layers else mask
     return inputs
@@ -66,9 +83,11 @@ def count(fields):
         'trained': sum(p.numel() for p in model.parameters() if p.requires_grad),
     }
     try:
-        with torch.no_grad(), FlopCounterMode(display=False) as counter, torch.device('meta'):
+        with torch.no_grad(), FlopCounterMode(display=False) as counter, torch.device(device_of(fields['model_type'])):
             model(**example(model))
         counts['flops'] = counter.get_total_flops()
+        if length(model.config) != seq:
+            counts['seq'] = length(model.config)
     except (RuntimeError, TypeError, ValueError) as error:
         print(f'{fields["model_type"]}: FLOPs were not counted: {str(error)[:100]}', file=sys.stderr)
     return counts

@@ -52,7 +52,11 @@ def build(fields):
 
 def example(model):
     config = model.config
-    ids = lambda: torch.randint(3, config.get_text_config().vocab_size, (counts.batch, counts.seq))
+    ids = lambda: torch.randint(3, config.get_text_config().vocab_size, (counts.batch, counts.length(config)))
+    if config.model_type in {'clip', 'siglip'}:
+        vision = config.vision_config
+        image = torch.randn(counts.batch, vision.num_channels, vision.image_size, vision.image_size)
+        return {'input_ids': ids(), 'pixel_values': image}
     if model.main_input_name == 'pixel_values':
         return {'pixel_values': torch.randn(counts.batch, config.num_channels, config.image_size, config.image_size)}
     if model.main_input_name == 'input_features':
@@ -99,7 +103,7 @@ def chosen(rows):
             config = row['config']
             if not small:
                 config = {**config, **{name: smaller[name] for name in smaller if name in config}}
-            yield {'name': row['name'] if small else f"{row['name']}, smaller", 'config': config}
+            yield {**({'seq': row['seq']} if 'seq' in row else {}), 'name': row['name'] if small else f"{row['name']}, smaller", 'config': config}
 
 
 if __name__ == '__main__':
@@ -126,5 +130,5 @@ if __name__ == '__main__':
         except Exception as error:
             print(f"{row['name']}: {type(error).__name__}: {str(error)[:110]}", file=sys.stderr)
             continue
-        written.append({'name': row['name'], 'saved': saved, 'config': row['config']})
+        written.append({'name': row['name'], 'saved': saved, 'config': row['config'], **({'seq': row['seq']} if 'seq' in row else {})})
     (tests / 'saved.jsonl').write_text(''.join(f'{json.dumps(row)}\n' for row in written))

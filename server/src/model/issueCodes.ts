@@ -129,6 +129,16 @@ export const issueCodes = {
       'The config describes several networks, such as one of text and one of images. Only the one of text is known, so that totals are lower bounds. Export the model for the whole.',
     leavesOut: true,
   },
+  'config/quantized': {
+    title: 'The weights of the model are stored in fewer bits',
+    explanation:
+      'The config has a `quantization_config`: the repository stores weights of linear layers in 8, 4 or fewer bits. Layercost costs the network in the precision of the scenario. Kernels that multiply quantized weights are not costed. Stored weights are smaller than the memory of weights shown here.',
+  },
+  'config/own-code': {
+    title: 'The repository of the config has code of its own',
+    explanation:
+      'The config has an `auto_map`: transformers runs code of the repository with `trust_remote_code`. Layercost reads no such code. It costs the class of transformers that has the same `model_type`. Where the two differ, export the model.',
+  },
   'config/weights': {
     title: 'Weights beside a config',
     explanation:

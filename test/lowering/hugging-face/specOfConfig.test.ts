@@ -23,6 +23,8 @@ interface Row {
   readonly parameters: number;
   readonly trained: number;
   readonly flops?: number;
+  /** Tokens, where the model takes less than 128. */
+  readonly seq?: number;
 }
 
 const rows: readonly Row[] = readFileSync(new URL('configs.jsonl', import.meta.url), 'utf8')
@@ -54,10 +56,10 @@ test('the page lists every known type', () => {
 });
 
 describe('parameters and FLOPs are those of transformers', () => {
-  test.each(rows)('$name', ({ config, trained, flops }) => {
+  test.each(rows)('$name', ({ config, trained, flops, seq = 128 }) => {
     const { text, issues } = written(config);
     expect(issues).toEqual([]);
-    const { opened, cost } = costed(text ?? '');
+    const { opened, cost } = costed(text ?? '', { batch: 2, seq });
     expect(opened.issues).toEqual([]);
     expect(cost.layers.reduce((sum, layer) => sum + layer.parameters, 0)).toBe(trained);
     expect(cost.totals.exact).toBe(true);
@@ -86,6 +88,11 @@ test.each([
   [
     JSON.stringify({ ...llama, architectures: ['LlamaForSomething'] }),
     'The head of the class "LlamaForSomething"',
+  ],
+  [JSON.stringify({ model_type: 'bert', add_cross_attention: true }), '`add_cross_attention` is true'],
+  [
+    JSON.stringify({ model_type: 'olmo3', layer_types: ['full_attention', 'linear_attention'] }),
+    '`layer_types` has "linear_attention"',
   ],
   [JSON.stringify({ model_type: 'whisper', architectures: ['WhisperForCausalLM'] }), 'is not known'],
   [JSON.stringify({ model_type: '__proto__' }), 'No architecture is known'],
@@ -122,6 +129,39 @@ test('of several networks the one of text is costed, and said to be a part', () 
   expect(issues.map(({ code }) => code)).toEqual(['config/part']);
   const alone = written({ architectures: ['Gemma3ForCausalLM'], ...text_config });
   expect(costed(text ?? '').cost.totals.flops).toEqual(costed(alone.text ?? '').cost.totals.flops);
+});
+
+test.each([
+  // Qwen2-VL-7B as it was published: fields of the text beside those of images.
+  [{ model_type: 'qwen2_vl', hidden_size: 96, vision_config: {}, tie_word_embeddings: false }, false],
+  [{ model_type: 'qwen2_5_vl', text_config: { hidden_size: 96 } }, false],
+  [{ model_type: 'qwen2_5_vl', text_config: { hidden_size: 96, tie_word_embeddings: true } }, true],
+  [{ model_type: 'llava_next', text_config: { hidden_size: 96, tie_word_embeddings: true } }, false],
+  [{ model_type: 'mistral3', text_config: { hidden_size: 96 } }, true],
+  [{ model_type: 'internvl', tie_word_embeddings: false, text_config: { hidden_size: 96 } }, false],
+])('%j: whether logits share the weights of embeddings is as transformers 5.18 has it', (config, tied) => {
+  const { text, issues } = written(config);
+  expect(issues.map(({ code }) => code)).toEqual(['config/part']);
+  expect(text?.includes('weight=embed_tokens')).toBe(tied);
+});
+
+test.each([
+  [{ quant_method: 'bitsandbytes', load_in_4bit: true }, '4 bits, a quarter'],
+  [{ quant_method: 'gptq', bits: 8 }, '8 bits, a half'],
+  [{ quant_method: 'fp8', weight_block_size: [128, 128] }, '8 bits, a half'],
+  [{ quant_method: 'awq', bits: 3 }, '3 bits, less than a quarter'],
+  [{ quant_method: 'hqq' }, 'in fewer bits'],
+])('%j is said', (quantization_config, message) => {
+  const { text, issues } = written({ ...llama, quantization_config });
+  expect(text).toBe(written(llama).text);
+  expect(issues).toEqual([
+    expect.objectContaining({ code: 'config/quantized', message: expect.stringContaining(message) }),
+  ]);
+});
+
+test('code of the repository is said', () => {
+  const { issues } = written({ ...llama, auto_map: { AutoModelForCausalLM: 'modeling.Own' } });
+  expect(issues.map(({ code }) => code)).toEqual(['config/own-code']);
 });
 
 test('the head follows the class that was saved', () => {

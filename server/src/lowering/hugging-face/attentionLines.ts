@@ -70,11 +70,13 @@ export interface AttentionPlace {
   readonly memoryLength?: string;
   /** Begins the names of lines, so that a block can have two attentions. */
   readonly prefix?: string;
+  /** The size of a token's vector: a number, or the name of a dim; `hidden_size` where it is left out. */
+  readonly width?: string;
 }
 
 /** Lines of attention; the last is the output projection. */
 export function attentionLines(of: Attention, place: AttentionPlace): readonly string[] {
-  const { prefix = '', source, memory = source } = place;
+  const { prefix = '', source, memory = source, width = 'hidden_size' } = place;
   const names = of.names ?? usualNames;
   const size = { q: of.heads * of.headSize, k: of.groups * of.headSize, v: of.groups * of.headSize };
   const option = (bias: boolean): string => (bias ? '' : ', bias=False');
@@ -83,7 +85,7 @@ export function attentionLines(of: Attention, place: AttentionPlace): readonly s
   if (of.packed === true) {
     const all = size.q + size.k + size.v;
     lines.push(
-      `${prefix}${names.qkv_proj}: Linear(hidden_size, ${all}${option(of.bias)}) from ${source}`,
+      `${prefix}${names.qkv_proj}: Linear(${width}, ${all}${option(of.bias)}) from ${source}`,
       `${prefix}q_part, ${prefix}k_part, ${prefix}v_part: split([${size.q}, ${size.k}, ${size.v}], dim=-1)`,
     );
   }
@@ -124,7 +126,7 @@ export function attentionLines(of: Attention, place: AttentionPlace): readonly s
     ...kernel,
     `${prefix}joined: transpose(1, 2)`,
     `${prefix}merged: reshape(batch, ${place.length}, ${size.q})`,
-    `${prefix}${names.o_proj}: Linear(hidden_size${option(of.outputBias)})`,
+    `${prefix}${names.o_proj}: Linear(${width}${option(of.outputBias)})`,
   ];
 }
 
@@ -218,6 +220,7 @@ function writtenKernel(of: Attention, prefix: string, place: AttentionPlace): re
             ? `${prefix}masked: masked_fill(${scores}, ${of.mask}, -1e30)`
             : `${prefix}masked: add(${scores}, ${of.mask})`,
         ]),
+    ...(of.scoreBias === undefined ? [] : [`${prefix}biased: add(${scores}, ${of.scoreBias})`]),
     ...(of.addedMask === undefined ? [] : [`${prefix}masked_twice: add(${of.addedMask})`]),
     ...(of.sinks === true
       ? [

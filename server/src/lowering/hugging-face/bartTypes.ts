@@ -1,6 +1,6 @@
 /**
  * Encoders with decoders after BART, as lines of a layer spec: `modeling_bart.py` of transformers 5.18, and those of
- * mBART, Pegasus, Marian and Blenderbot, which differ in where they normalize and in how they know positions.
+ * mBART, Pegasus, Marian, Blenderbot and M2M100 (NLLB), which differ in where they normalize and in how they know positions.
  */
 
 import { activationBlocks, activationCall } from './activations.ts';
@@ -17,6 +17,8 @@ interface BartKind {
   readonly embeddingNorm: boolean;
   /** Vectors of positions before the first; `frozen` ones are sine curves that nothing trains. */
   readonly positions: { readonly before: number; readonly frozen: boolean };
+  /** Whether logits get a bias that nothing trains. */
+  readonly logitsBias?: boolean;
 }
 
 export const bartTypes: Readonly<Record<string, (fields: ConfigFields, name: string) => SpecParts>> =
@@ -26,6 +28,17 @@ export const bartTypes: Readonly<Record<string, (fields: ConfigFields, name: str
       mbart: { order: 'pre', embeddingNorm: true, positions: { before: 2, frozen: false } },
       pegasus: { order: 'pre', embeddingNorm: false, positions: { before: 0, frozen: true } },
       marian: { order: 'post', embeddingNorm: false, positions: { before: 0, frozen: true } },
+      m2m_100: {
+        order: 'pre',
+        embeddingNorm: false,
+        positions: { before: 2, frozen: true },
+        logitsBias: false,
+      },
+      'blenderbot-small': {
+        order: 'post',
+        embeddingNorm: true,
+        positions: { before: 0, frozen: false },
+      },
       blenderbot: { order: 'pre', embeddingNorm: false, positions: { before: 0, frozen: false } },
     } satisfies Readonly<Record<string, BartKind>>).map(([type, kind]) => [
       type,
@@ -50,9 +63,13 @@ function bartLike(fields: ConfigFields, name: string, kind: BartKind): SpecParts
     `decoder: decoder_layer() * ${fields.size('decoder_layers')} from ${lastOfStart(fields, kind, 'decoder')}, ${kind.order === 'pre' ? 'encoder_norm' : 'encoder'}`,
     ...(kind.order === 'pre' ? [`decoder_norm: ${norm}`] : []),
     `lm_head: Linear(vocab_size, bias=False${tied ? ', weight=shared' : ''})`,
-    // A buffer, which nothing trains (`final_logits_bias`).
-    'final_logits_bias: Parameter(1, vocab_size) frozen',
-    'logits: add(lm_head, final_logits_bias)',
+    ...(kind.logitsBias === false
+      ? []
+      : [
+          // A buffer, which nothing trains (`final_logits_bias`).
+          'final_logits_bias: Parameter(1, vocab_size) frozen',
+          'logits: add(lm_head, final_logits_bias)',
+        ]),
   ];
   return {
     name,

@@ -22,11 +22,12 @@ const largest = 2 ** 40;
 export class ConfigFields {
   readonly #config: HuggingFaceConfig;
   readonly #known: KnownType;
-  /** What is missing or of another kind, one sentence each. */
-  readonly problems: string[] = [];
+  /** What is missing or of another kind, one sentence each; parts of a config share those of the whole. */
+  readonly problems: string[];
 
-  constructor(config: HuggingFaceConfig) {
+  constructor(config: HuggingFaceConfig, problems: string[] = []) {
     this.#config = config;
+    this.problems = problems;
     this.#known = (Object.hasOwn(typesByName, config.type) ? typesByName[config.type] : undefined) ?? {
       names: {},
       defaults: {},
@@ -112,6 +113,15 @@ export class ConfigFields {
     const value = this.#value(name);
     if (!isObject(value)) return undefined;
     const own = typeof value.model_type === 'string' ? value.model_type : type;
-    return new ConfigFields({ type: own, architecture: this.architecture, fields: value });
+    return new ConfigFields({ type: own, architecture: this.architecture, fields: value }, this.problems);
+  }
+
+  /** A part of that type, which has the defaults of its type where the file leaves it out; old files have a copy that wins. */
+  part(name: string, type: string): ConfigFields {
+    const given = [name, `${name}_dict`].map((key) => this.#value(key)).filter(isObject);
+    return new ConfigFields(
+      { type, architecture: this.architecture, fields: Object.assign({}, ...given) },
+      this.problems,
+    );
   }
 }

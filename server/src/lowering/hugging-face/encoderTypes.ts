@@ -30,7 +30,7 @@ export const selfAttention = (fields: ConfigFields, changes: Partial<Attention> 
     bias: true,
     outputBias: true,
     rotated: 0,
-    causal: false,
+    causal: fields.flag('is_decoder'),
     dropout: fields.number('attention_probs_dropout_prob', 0),
     names: bertNames,
     ...changes,
@@ -47,6 +47,9 @@ function bertLike(
     readonly positions?: number;
     readonly embedding?: number;
     readonly tasks?: number;
+    /** Rows of a table of relative positions, added to scores that are written out (MPNet). */
+    readonly distances?: number;
+    readonly names?: NonNullable<Attention['names']>;
   } = {},
 ): SpecParts {
   const norm = layerNorm(fields.number('layer_norm_eps', 1e-12));
@@ -55,12 +58,16 @@ function bertLike(
   const drop = dropoutOf(fields, 'hidden_dropout_prob');
   const longest = fields.size('max_position_embeddings');
   const segments = changes.segments ?? fields.optionalSize('type_vocab_size') !== undefined;
-  const { tasks = 0 } = changes;
+  const { tasks = 0, distances, names = bertNames } = changes;
   const dropped = (line: string): readonly string[] => (drop === undefined ? [] : [`${line}: ${drop}`]);
-  const attended = drop === undefined ? 'attention_dense' : 'attention_dropout';
+  const attended = drop === undefined ? names.o_proj : 'attention_dropout';
   const fed = drop === undefined ? 'output_dense' : 'output_dropout';
+  const attention = selfAttention(fields, {
+    names,
+    ...(distances === undefined ? {} : { written: true, scoreBias: 'distance_bias' }),
+  });
   const block = [
-    ...attentionLines(selfAttention(fields), { source: 'input', length: 'seq' }),
+    ...attentionLines(attention, { source: 'input', length: 'seq' }),
     ...dropped('attention_dropout'),
     `attention_residual: add(${attended}, input)`,
     `attention_norm: ${norm('hidden_size')}`,
@@ -72,6 +79,7 @@ function bertLike(
     `output_norm: ${norm('hidden_size')}`,
   ];
   const size = width === hidden ? 'hidden_size' : String(width);
+  const start = drop === undefined ? 'embeddings_norm' : 'embeddings_dropout';
   const layers = [
     `word_embeddings: Embedding(vocab_size, ${size}) from tokens`,
     `position_embeddings: Embedding(${changes.positions ?? longest}, ${size}) from positions`,
@@ -91,7 +99,8 @@ function bertLike(
     `embeddings_norm: ${norm(size)}`,
     ...dropped('embeddings_dropout'),
     ...(width === hidden ? [] : ['embeddings_project: Linear(hidden_size)']),
-    `encoder: encoder_layer() * ${fields.size('num_hidden_layers')}`,
+    ...(distances === undefined ? [] : distanceLines(distances, fields.size('num_attention_heads'))),
+    `encoder: encoder_layer() * ${fields.size('num_hidden_layers')}${distances === undefined ? '' : ` from ${start}, distance_bias`}`,
     ...head(fields),
   ];
   return {
@@ -108,14 +117,26 @@ function bertLike(
       positions: 'int64[1, seq]',
       ...(segments ? { segments: 'int64[batch, seq]' } : {}),
       ...(tasks > 0 ? { tasks: 'int64[batch, seq]' } : {}),
+      ...(distances === undefined ? {} : { distances: 'int64[seq, seq]' }),
     },
-    blocks: { ...activationBlocks(block), encoder_layer: block },
+    blocks: {
+      ...activationBlocks(block),
+      [distances === undefined ? 'encoder_layer' : 'encoder_layer from input, distance_bias']: block,
+    },
     layers,
     ...(layers.some((line) => line.startsWith('seq_relationship:'))
       ? { outputs: ['seq_relationship', 'decoder'] }
       : {}),
   };
 }
+
+/** A trained bias for each head and distance, which every layer adds (`compute_position_bias`). */
+const distanceLines = (rows: number, heads: number): readonly string[] => [
+  `relative_attention_bias: Embedding(${rows}, ${heads}) from distances`,
+  'bias_of_heads: permute(2, 0, 1)',
+  'bias_of_all: unsqueeze(0)',
+  `distance_bias: expand(batch, ${heads}, seq, seq)`,
+];
 
 const vocabularyHead = (fields: ConfigFields): string =>
   `Linear(vocab_size${fields.flag('tie_word_embeddings', true) ? ', weight=word_embeddings' : ''})`;
@@ -287,6 +308,12 @@ export const encoderTypes: Readonly<Record<string, EncoderType>> = {
     }),
   electra: (fields, name) =>
     bertLike(fields, name, electraHead, { embedding: fields.size('embedding_size') }),
+  mpnet: (fields, name) =>
+    bertLike(fields, name, robertaHead, {
+      segments: false,
+      distances: fields.size('relative_attention_num_buckets'),
+      names: { q_proj: 'q', k_proj: 'k', v_proj: 'v', qkv_proj: 'qkv', o_proj: 'o' },
+    }),
   distilbert,
   'data2vec-text': roberta,
   roberta,

@@ -9,14 +9,18 @@ import { type HuggingFaceConfig, readConfig } from '../../formats/hugging-face/r
 import type { Issue } from '../../model/issue.ts';
 import { nearestName } from '../../model/nearestName.ts';
 import { bartTypes } from './bartTypes.ts';
+import { clipTypes } from './clip.ts';
 import { ConfigFields } from './configFields.ts';
+import { debertaV2 } from './deberta.ts';
 import { decoderParts } from './decoder.ts';
 import { decoderTypes } from './decoderTypes.ts';
 import { dinov2 } from './dinov2.ts';
 import { encoderTypes } from './encoderTypes.ts';
 import { modernBert } from './modernBert.ts';
+import { notesOfConfig } from './notesOfConfig.ts';
 import { t5, whisper } from './sequenceToSequence.ts';
 import { type SpecParts, specText } from './specText.ts';
+import { textPartOf } from './textPart.ts';
 
 export interface SpecOfConfig {
   /** The text of a layer spec; `undefined` where the config cannot be expressed as one. */
@@ -38,36 +42,34 @@ export function specOfConfig(text: string, name: string, sizes: Sizes = {}): Spe
 }
 
 function specOf(config: HuggingFaceConfig, name: string, sizes: Sizes): SpecOfConfig {
-  const fields = new ConfigFields(config);
+  const notes = notesOfConfig(config);
   const write = writerOf(config.type);
-  if (write === undefined) {
-    const text = fields.inner('text_config', `${config.type}_text`);
-    const writeText = text === undefined ? undefined : writerOf(text.type);
-    if (text !== undefined && writeText !== undefined) {
-      return specBy(writeText, text, nameOf(config, name), sizes, [
-        {
-          code: 'config/part',
-          severity: 'error',
-          message: `Only \`text_config\` of "${config.type}" is costed, and what works on images or sound is left out: export the model for the whole`,
-        },
-      ]);
-    }
-    const near = nearestName(config.type, Object.keys(types));
-    return failed(
-      'config/unknown-type',
-      `No architecture is known for the \`model_type\` "${config.type}"${near === undefined ? '' : `, only for "${near}"`}: export the model with \`layercost export\` or \`torch.onnx.export\``,
-    );
+  if (write !== undefined) return specBy(write, config, nameOf(config, name), sizes, notes);
+  const text = textPartOf(config);
+  const writeText = text === undefined ? undefined : writerOf(text.type);
+  if (text !== undefined && writeText !== undefined) {
+    const part: Issue = {
+      code: 'config/part',
+      severity: 'error',
+      message: `Only the language model of "${config.type}" is costed, and what works on images or sound is left out: export the model for the whole`,
+    };
+    return specBy(writeText, text, nameOf(config, name), sizes, [part, ...notes]);
   }
-  return specBy(write, fields, nameOf(config, name), sizes, []);
+  const near = nearestName(config.type, Object.keys(types));
+  return failed(
+    'config/unknown-type',
+    `No architecture is known for the \`model_type\` "${config.type}"${near === undefined ? '' : `, only for "${near}"`}: export the model with \`layercost export\` or \`torch.onnx.export\``,
+  );
 }
 
 function specBy(
   write: WriteSpec,
-  fields: ConfigFields,
+  config: HuggingFaceConfig,
   name: string,
   sizes: Sizes,
   issues: readonly Issue[],
 ): SpecOfConfig {
+  const fields = new ConfigFields(config);
   const { architecture } = fields;
   if (architecture !== undefined && !knownClasses.test(architecture)) {
     return failed(
@@ -76,6 +78,8 @@ function specBy(
     );
   }
   const parts = write(fields, name, sizes.seq);
+  if (fields.flag('add_cross_attention'))
+    fields.problems.push('`add_cross_attention` is true, and attention over an encoder is not known here');
   const problem = fields.problems[0];
   if (problem !== undefined) {
     return failed(
@@ -95,7 +99,7 @@ function specBy(
 
 /** Ends of the names of classes whose head the types here write. */
 const knownClasses =
-  /(Model|For(CausalLM|MaskedLM|PreTraining|SequenceClassification|TokenClassification|QuestionAnswering|ConditionalGeneration|ImageClassification(WithTeacher)?))$/;
+  /(Model|ModelWithProjection|For(CausalLM|MaskedLM|PreTraining|SequenceClassification|TokenClassification|QuestionAnswering|ConditionalGeneration|ImageClassification(WithTeacher)?))$/;
 
 /** `length`: tokens of a sequence, where somebody says so. */
 type WriteSpec = (fields: ConfigFields, name: string, length?: number) => SpecParts;
@@ -114,7 +118,9 @@ const types: Readonly<Record<string, WriteSpec>> = {
   ...encoderTypes,
   modernbert: modernBert,
   dinov2,
+  'deberta-v2': debertaV2,
   ...bartTypes,
+  ...clipTypes,
   t5,
   mt5: t5,
   whisper,

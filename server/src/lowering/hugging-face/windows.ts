@@ -14,6 +14,9 @@ export function windowsOf(fields: ConfigFields): WindowOfLayer {
   const isOff = fields.has('use_sliding_window') && !fields.flag('use_sliding_window');
   if (rule === undefined || window === undefined || isOff) return () => undefined;
   const types = fields.list('layer_types');
+  const unknown = types?.find((type) => type !== 'sliding_attention' && type !== 'full_attention');
+  if (unknown !== undefined)
+    fields.problems.push(`\`layer_types\` has ${JSON.stringify(unknown)?.slice(0, 40)}, which is not known`);
   const isNear: (layer: number) => boolean =
     types === undefined ? rule(fields) : (layer) => types[layer] === 'sliding_attention';
   return (layer) => (isNear(layer) ? window : undefined);

@@ -1,0 +1,52 @@
+/** The language model inside a config that has several networks (transformers 5.18, `text_config`). */
+
+import type { HuggingFaceConfig } from '../../formats/hugging-face/readConfig.ts';
+import { isObject } from '../../formats/parseJson.ts';
+
+/**
+ * The config of the text's part, with the class of the whole. Files from before transformers 4.52 have the fields of some types
+ * (Qwen2-VL) beside those of the images.
+ */
+export function textPartOf(config: HuggingFaceConfig): HuggingFaceConfig | undefined {
+  const { type, architecture, fields } = config;
+  const given = fields.text_config;
+  const whole = Object.hasOwn(wholes, type) ? wholes[type] : undefined;
+  if (!isObject(given)) {
+    if (!isObject(fields.vision_config) || typeof fields.hidden_size !== 'number') return undefined;
+    return { type: whole?.text ?? `${type}_text`, architecture, fields };
+  }
+  const own = typeof given.model_type === 'string' ? given.model_type : (whole?.text ?? `${type}_text`);
+  if (whole === undefined) return { type: own, architecture, fields: given };
+  const ofWhole = fields.tie_word_embeddings;
+  const isTied =
+    (typeof ofWhole === 'boolean' ? ofWhole : whole.tied === true) ||
+    (whole.tied === 'as-text' && given.tie_word_embeddings === true);
+  return { type: own, architecture, fields: { ...given, tie_word_embeddings: isTied } };
+}
+
+interface Whole {
+  /** `model_type` of the part where the file has none. */
+  readonly text: string;
+  /** Whether logits share the weights of embeddings where the whole does not say; `as-text`: where the part says so. */
+  readonly tied: boolean | 'as-text';
+}
+
+const whole = (text: string, tied: Whole['tied']): Whole => ({ text, tied });
+
+const wholes: Readonly<Record<string, Whole>> = {
+  gemma3: whole('gemma3_text', true),
+  idefics2: whole('mistral', false),
+  idefics3: whole('llama', false),
+  internvl: whole('qwen2', true),
+  llava: whole('llama', 'as-text'),
+  llava_next: whole('llama', false),
+  llava_onevision: whole('qwen2', 'as-text'),
+  mistral3: whole('mistral', true),
+  ovis2: whole('qwen2', true),
+  paligemma: whole('gemma', true),
+  qwen2_vl: whole('qwen2_vl_text', 'as-text'),
+  qwen2_5_vl: whole('qwen2_5_vl_text', 'as-text'),
+  qwen3_vl: whole('qwen3_vl_text', false),
+  qwen3_vl_moe: whole('qwen3_vl_moe_text', false),
+  smolvlm: whole('llama', false),
+};
