@@ -228,6 +228,29 @@ const flopRows: readonly (readonly [string, Application, Gradients, Flops])[] = 
     [2 * 40 * 64 * 96, 0, 0],
   ],
   [
+    // Each of 100 rows meets the one matrix of its group.
+    'rows in groups are one product of all rows',
+    {
+      type: 'GroupedMatMul',
+      domain: 'layercost',
+      inputs: ['float32[100, 8]', 'float32[4, 8, 6]', 'int32[4]'],
+    },
+    ['data', 'weight'],
+    [2 * 100 * 8 * 6, 2 * 100 * 8 * 6, 2 * 100 * 8 * 6],
+  ],
+  [
+    // Forward has two columns more, for norms. Backward is what `FlopCounterMode` of PyTorch 2.13 counts: 131,072.
+    'distances by a product',
+    {
+      type: 'PairwiseDistance',
+      domain: 'layercost',
+      inputs: ['float32[2, 32, 16]', 'float32[2, 32, 16]'],
+      attributes: { matmul: 1 },
+    },
+    ['data', 'data'],
+    [2 * 2 * 32 * 32 * 18, 4 * 2 * 32 * 32 * 16, 0],
+  ],
+  [
     'batch normalization is no FLOPs',
     {
       type: 'BatchNormalization',

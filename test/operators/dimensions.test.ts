@@ -49,6 +49,9 @@ const notExecuted: Readonly<Record<string, readonly string[]>> = {
       ':ConstantFill',
       ':Scale',
       'ai.onnx.contrib:FastGelu',
+      ...['Bilinear', 'ComplexView', 'FourierTransform', 'GroupedMatMul', 'PairwiseDistance'].map(
+        (type) => `layercost:${type}`,
+      ),
       'layercost:FakeQuantize',
       'layercost:ProjectedLSTM',
       'layercost:ScatterReduce',

@@ -11,6 +11,7 @@ import { clip } from './math/clip.ts';
 import { einsum } from './math/einsum.ts';
 import { matmuls } from './math/matmul.ts';
 import { signalOperators } from './math/signal.ts';
+import { torchProducts } from './math/torchProducts.ts';
 import { unaryOperators } from './math/unary.ts';
 import { mlOperators } from './ml/mlOperators.ts';
 import { attentionOperators } from './nn/attention.ts';
@@ -91,6 +92,7 @@ const definitions: readonly OperatorDefinition[] = [
   swiGlu,
   ...recurrentOperators,
   ...losses,
+  ...torchProducts,
   ...signalOperators,
   ...textOperators,
   ...optimizerOperators,

@@ -162,6 +162,11 @@ class Calls(torch.nn.Module):
             F.nll_loss(x.mT, count), F.mse_loss(x, x * 2), F.l1_loss(x, x, reduction="none"), F.smooth_l1_loss(x, x), F.huber_loss(x, x, delta=0.5),
             F.binary_cross_entropy(x.sigmoid(), x.sigmoid()), F.binary_cross_entropy_with_logits(x, x), F.kl_div(x, x, reduction="sum"),
             F.kl_div(x, x, log_target=True), F.soft_margin_loss(x, x),
+            # Complex numbers, and what ONNX has no operator for.
+            t.complex(x, x), t.view_as_real(t.complex(x, x)), t.view_as_complex(x.unflatten(2, (3, 2))), t.polar(x, x), t.complex(x, x).abs(),
+            t.complex(x, x).real, t.complex(x, x).angle(), t.complex(x, x).conj(), t.fft.rfft(x), t.fft.irfft(t.complex(x, x)), t.fft.fft2(t.complex(x, x)),
+            t.fft.rfftn(x), t.stft(x.flatten(1), 4, 2, window=first[0, :4], return_complex=True), t.diagonal(x, 1, 0, 2), first.diagonal(), x.as_strided((2, 3), (1, 2), 4),
+            t.randperm(5), t.cdist(x, x), t.cdist(image.flatten(1, 2), image.flatten(1, 2)), F.pdist(first), t.histc(first, 5), F.bilinear(x, x, volume[0, 0, :, :, :6]),
         ]
         return tuple(results)
 

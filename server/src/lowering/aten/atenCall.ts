@@ -72,6 +72,11 @@ export class AtenCall {
     return given?.kind === 'number' ? given.value : undefined;
   }
 
+  /** Its default where it is left out. */
+  numberOr(name: string, standard: number): number {
+    return this.number(name) ?? standard;
+  }
+
   text(name: string): string | undefined {
     const given = this.node.arguments.get(name);
     return given?.kind === 'string' ? given.value : undefined;

@@ -5,6 +5,7 @@ import { activationOperators } from './families/activations.ts';
 import { attentionOperators } from './families/attention.ts';
 import { cellOperators } from './families/cells.ts';
 import { choiceOperators } from './families/choices.ts';
+import { complexOperators } from './families/complexNumbers.ts';
 import { convolutionOperators } from './families/convolutions.ts';
 import { creationOperators } from './families/creation.ts';
 import { elementOperators } from './families/elements.ts';
@@ -20,7 +21,14 @@ import { windowOperators } from './families/windows.ts';
 const families = [
   ...[activationOperators, attentionOperators, choiceOperators, convolutionOperators, creationOperators],
   ...[elementOperators, layoutOperators, lossOperators, normalizationOperators, partOperators],
-  ...[cellOperators, productOperators, recurrentOperators, reductionOperators, windowOperators],
+  ...[
+    cellOperators,
+    complexOperators,
+    productOperators,
+    recurrentOperators,
+    reductionOperators,
+    windowOperators,
+  ],
 ];
 
 export const atenOperators: ReadonlyMap<string, LowerAten> = new Map(

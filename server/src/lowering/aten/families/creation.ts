@@ -1,7 +1,7 @@
 /** Tensors that no other is computed into: filled, counted, and at random. */
 
 import type { ElementType } from '../../../model/elementType.ts';
-import type { Tensor } from '../../layer-spec/layerDefinition.ts';
+import { int, type Tensor } from '../../layer-spec/layerDefinition.ts';
 import { type AtenCall, each, type LowerAten } from '../atenCall.ts';
 
 /** Of the shape that the archive says. */
@@ -65,6 +65,17 @@ const random =
     return like && call.emit(type, [like]);
   };
 
+/** Numbers at random, sorted: where each stood (aten/src/ATen/native/cuda/Randperm.cu). */
+const permutation: LowerAten = (call) => {
+  const [length] = call.shape ?? [];
+  const size = length === undefined ? undefined : call.sizes([length]);
+  const keys = filledWith(call, 0, 'float32');
+  if (size === undefined || keys === undefined) return undefined;
+  const drawn = call.emit('RandomUniformLike', keys);
+  const [, places] = call.emitMany('TopK', [...drawn, size], 2, { axis: int(0) });
+  return places && [call.cast(places, call.results[0]?.elementType)];
+};
+
 /** 0 and 1, by the chances that a tensor holds, or one for all. */
 const bernoulli: LowerAten = (call) => {
   const rate = call.number('p');
@@ -112,6 +123,7 @@ export const creationOperators: Readonly<Record<string, LowerAten>> = {
     ['tril_indices.default', 'triu_indices.default', 'eye.default', 'eye.m'],
     filled(() => 0),
   ),
+  ...each(['randperm.default', 'randperm.generator'], permutation),
   'linspace.default': spaced,
   ...each(
     ['rand.default', 'rand_like.default', 'uniform_.default', 'uniform.default'],

@@ -4,6 +4,7 @@ import { isFloatingPoint } from '../../../model/elementType.ts';
 import { ownDomain } from '../../../operators/vocabulary/define.ts';
 import { int, type Tensor } from '../../layer-spec/layerDefinition.ts';
 import { type AtenCall, each, type LowerAten } from '../atenCall.ts';
+import { absoluteOfComplex } from './complexNumbers.ts';
 
 const unary =
   (type: string): LowerAten =>
@@ -14,7 +15,7 @@ const unary =
 
 /** ATen's name and that of ONNX; each also in place. */
 const functions: Readonly<Record<string, string>> = {
-  ...{ abs: 'Abs', acos: 'Acos', acosh: 'Acosh', asin: 'Asin', asinh: 'Asinh', atan: 'Atan', atanh: 'Atanh' },
+  ...{ acos: 'Acos', acosh: 'Acosh', asin: 'Asin', asinh: 'Asinh', atan: 'Atan', atanh: 'Atanh' },
   ...{ ceil: 'Ceil', cos: 'Cos', cosh: 'Cosh', erf: 'Erf', exp: 'Exp', floor: 'Floor', log: 'Log' },
   ...{ neg: 'Neg', reciprocal: 'Reciprocal', round: 'Round', sign: 'Sign', sin: 'Sin', sinh: 'Sinh' },
   ...{ sqrt: 'Sqrt', tan: 'Tan', tanh: 'Tanh', sigmoid: 'Sigmoid', isnan: 'IsNaN', isinf: 'IsInf' },
@@ -143,8 +144,15 @@ const copied: LowerAten = (call) => {
   return sizes && call.emit('Expand', [call.cast(source, self.elementType), sizes]);
 };
 
+const absolute: LowerAten = (call) => {
+  const self = call.tensor('self');
+  if (self?.elementType?.startsWith('complex')) return absoluteOfComplex(call, self);
+  return self && call.emit('Abs', [self]);
+};
+
 export const elementOperators: Readonly<Record<string, LowerAten>> = {
   ...functionOperators,
+  ...each(['abs.default', 'abs_.default'], absolute),
   ...each(['add.Tensor', 'add_.Tensor', 'add.Scalar'], sum('Add')),
   ...each(['sub.Tensor', 'sub_.Tensor', 'sub.Scalar'], sum('Sub')),
   ...each(['rsub.Scalar', 'rsub.Tensor'], sum('Sub', 'other')),
@@ -158,7 +166,7 @@ export const elementOperators: Readonly<Record<string, LowerAten>> = {
   ...each(['maximum.default', 'max.other'], binary('Max')),
   ...each(['minimum.default', 'min.other'], binary('Min')),
   // One kernel over two operands, as a quotient is.
-  ...each(['atan2.default'], binary('Div')),
+  ...each(['atan2.default', 'atan2.out', 'arctan2.default'], binary('Div')),
   ...each(['pow.Tensor_Scalar', 'pow.Tensor_Tensor', 'pow.Scalar', 'pow_.Scalar'], power),
   'square.default': (call) => {
     const self = call.tensor('self');

@@ -320,6 +320,64 @@ const nonZero: LowerAten = (call) => {
   return self && call.emit('Transpose', call.emit('NonZero', [self]));
 };
 
+/** Elements of two axes at equal places, as a last axis. */
+const diagonal: LowerAten = (call) => {
+  const self = call.tensor('self');
+  const rank = self?.shape?.length;
+  const [first, second] = [call.numberOr('dim1', 0), call.numberOr('dim2', 1)].map((axis) =>
+    rank === undefined ? undefined : fromFront(axis, rank),
+  );
+  const offset = call.numberOr('offset', 0);
+  const count = call.shape?.at(-1);
+  if (self === undefined || rank === undefined || typeof count !== 'number') return undefined;
+  if (first === undefined || second === undefined) return undefined;
+  if (2 * count > mostPlaces) return undefined;
+  const places = Array.from({ length: count }, (_, at) => [
+    at + Math.max(0, -offset),
+    at + Math.max(0, offset),
+  ]);
+  const index = call.emit('Reshape', [call.integers(places.flat()), call.integers([count, 2])]);
+  const taken = call.emit('GatherND', [toFront(call, self, [first, second]), ...index]);
+  if (rank === 2) return taken;
+  const order = Array.from({ length: rank - 1 }, (_, axis) => (axis + 1) % (rank - 1));
+  return call.emit('Transpose', taken, { perm: ints(order) });
+};
+
+/** Elements by their addresses: a reshape where they follow one another, else a choice of each. */
+const strided: LowerAten = (call) => {
+  const self = call.tensor('self');
+  const [sizes, strides] = [call.numbers('size', []), call.numbers('stride', [])];
+  const start = call.numberOr('storage_offset', 0);
+  const whole = self?.shape?.map(Number) ?? [];
+  if (self === undefined || sizes.length !== strides.length || !whole.every(Number.isFinite))
+    return undefined;
+  const count = sizes.reduce((product, size) => product * size, 1);
+  if (count > mostPlaces) return undefined;
+  let places: readonly number[] = [start];
+  for (const [axis, size] of sizes.entries()) {
+    const step = strides[axis];
+    if (step === undefined) return undefined;
+    places = places.flatMap((place) => Array.from({ length: size }, (_, at) => place + at * step));
+  }
+  const [flat] = call.emit('Reshape', [self, call.integers([-1])]);
+  const isAll =
+    places.every((place, at) => place === at) && count === whole.reduce((all, size) => all * size, 1);
+  const [taken] = isAll ? [flat] : call.emit('Gather', [flat, call.integers(places)], { axis: int(0) });
+  return call.emit('Reshape', [taken, call.integers(sizes)]);
+};
+
+/** How often each number occurs: ones added up where the numbers say. */
+const counted: LowerAten = (call) => {
+  const self = call.tensor('self');
+  const type = call.results[0]?.elementType;
+  const sizes = call.shape && call.sizes(call.shape);
+  if (self?.shape === undefined || type === undefined || sizes === undefined) return undefined;
+  const [flat] = call.emit('Reshape', [call.cast(self, 'int64'), call.integers([-1])]);
+  const [zeros] = call.emit('Expand', [call.scalar(0, type), sizes]);
+  const ones = call.emit('Expand', [call.scalar(1, type), ...call.emit('Shape', [flat])]);
+  return call.emit('ScatterElements', [zeros, flat, ...ones], { reduction: text('add') });
+};
+
 export const partOperators: Readonly<Record<string, LowerAten>> = {
   'split.Tensor': split((call, whole) => parts(whole, call.number('split_size'))),
   'chunk.default': split((call, whole) => parts(whole, Math.ceil(whole / (call.number('chunks') ?? 0)))),
@@ -346,6 +404,9 @@ export const partOperators: Readonly<Record<string, LowerAten>> = {
   ...each(['scatter_reduce.two', 'scatter_reduce_.two'], scatter(undefined)),
   ...each(['tril.default', 'tril_.default'], triangle(0)),
   ...each(['triu.default', 'triu_.default'], triangle(1)),
+  ...each(['diagonal.default', 'diagonal_copy.default', 'linalg_diagonal.default'], diagonal),
+  ...each(['as_strided.default', 'as_strided_copy.default'], strided),
+  ...each(['histc.default', 'bincount.default'], counted),
   'one_hot.default': oneHot,
   'unfold.default': unfold,
   ...each(['masked_scatter.default', 'masked_scatter_.default'], maskedScatter),

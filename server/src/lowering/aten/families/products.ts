@@ -1,6 +1,7 @@
 /** Products of matrices, with weights or of results; lookups in tables. */
 
 import type { ElementType } from '../../../model/elementType.ts';
+import { ownDomain } from '../../../operators/vocabulary/define.ts';
 import { float, int, ints, type Tensor, text } from '../../layer-spec/layerDefinition.ts';
 import { type AtenCall, each, type LowerAten } from '../atenCall.ts';
 
@@ -67,7 +68,7 @@ const embedding: LowerAten = (call) => {
  */
 const embeddingBag: LowerAten = (call) => {
   const [weight, indices, given] = ['weight', 'indices', 'offsets'].map((name) => call.tensor(name));
-  const mode = bagModes[call.number('mode') ?? 0];
+  const mode = bagModes[call.numberOr('mode', 0)];
   const width = weight?.shape?.[1];
   const type = weight?.elementType ?? 'float32';
   if (weight === undefined || indices?.shape?.length !== 1 || given === undefined) return undefined;
@@ -108,6 +109,51 @@ function weighted(call: AtenCall, rows: Tensor): Tensor {
   return call.emit('Mul', [rows, ...call.emit('Unsqueeze', [factors, call.integers([1])])])[0];
 }
 
+/** Of rows in groups with a matrix each, or of stacks. */
+const groupedProduct: LowerAten = (call) => {
+  const [rows, matrices] = [call.tensor('self', 'input'), call.tensor('mat2', 'weight')];
+  const offsets = call.tensor('offs');
+  if (rows === undefined || matrices?.shape?.length !== 3) return undefined;
+  const product =
+    rows.shape?.length === 2
+      ? call.emitMany('GroupedMatMul', [rows, matrices, offsets], 1, {}, ownDomain)
+      : call.emit('MatMul', [rows, matrices]);
+  const bias = call.tensor('bias');
+  const type = call.results[0]?.elementType;
+  if (bias !== undefined) return undefined;
+  return product.map((tensor) => call.cast(tensor, type));
+};
+
+const bilinear: LowerAten = (call) => {
+  const given = ['input1', 'input2', 'weight', 'bias'].map((name) => call.tensor(name));
+  return given.slice(0, 3).includes(undefined)
+    ? undefined
+    : call.emitMany('Bilinear', given, 1, {}, ownDomain);
+};
+
+/** A bilinear form after decomposition: rows, matrices and rows again; other sums are unknown. */
+const trilinear: LowerAten = (call) => {
+  const [one, matrices, other] = ['i1', 'i2', 'i3'].map((name) => call.tensor(name));
+  const isBilinear =
+    call.numbers('expand2', []).join() === '0' && call.numbers('sumdim', []).join() === '2,3';
+  if (one === undefined || matrices === undefined || other === undefined || !isBilinear) return undefined;
+  return call.emitMany('Bilinear', [one, other, matrices], 1, {}, ownDomain);
+};
+
+/** `compute_mode` is 1 where a product is always taken, 2 where never (torch.functional.cdist). */
+const distances: LowerAten = (call) => {
+  const [one, other] = [call.tensor('x1', 'self'), call.tensor('x2')];
+  if (one === undefined || (call.has('x2') && other === undefined)) return undefined;
+  const most = [one, other]
+    .map((tensor) => tensor?.shape?.at(-2))
+    .some((size) => typeof size !== 'number' || size > 25);
+  const mode = call.numberOr('compute_mode', 0);
+  const isProduct =
+    other !== undefined && (call.number('p') ?? 2) === 2 && (mode === 1 || (mode === 0 && most));
+  const inputs = other === undefined ? [one] : [one, other];
+  return call.emitMany('PairwiseDistance', inputs, 1, { matmul: int(isProduct ? 1 : 0) }, ownDomain);
+};
+
 export const productOperators: Readonly<Record<string, LowerAten>> = {
   'linear.default': linear,
   'matmul.default': product('self', 'other'),
@@ -119,6 +165,12 @@ export const productOperators: Readonly<Record<string, LowerAten>> = {
   'baddbmm.default': baddbmm,
   'einsum.default': einsum,
   ...each(['outer.default', 'ger.default'], outer),
+  // transformers calls its own operator where PyTorch has no kernel (integrations/moe.py, 5.18).
+  ...each(['_grouped_mm.default', 'torch.ops.transformers.grouped_mm_fallback.default'], groupedProduct),
+  'bilinear.default': bilinear,
+  '_trilinear.default': trilinear,
+  ...each(['cdist.default', '_cdist_forward.default', 'pdist.default', '_pdist_forward.default'], distances),
+  '_euclidean_dist.default': distances,
   'embedding.default': embedding,
   ...each(['embedding_bag.default', 'embedding_bag.padding_idx', '_embedding_bag.default'], embeddingBag),
 };
