@@ -59,7 +59,8 @@ def example(model):
         image = torch.empty(batch, config.vision_config.num_channels, size, size, device='meta')
         return {'input_ids': ids, 'attention_mask': mask, 'pixel_values': image}
     if model.main_input_name == 'pixel_values':
-        return {'pixel_values': torch.empty(batch, config.num_channels, config.image_size, config.image_size, device='meta')}
+        size = getattr(config, 'image_size', 224)
+        return {'pixel_values': torch.empty(batch, config.num_channels, size, size, device='meta')}
     if kind == 'whisper':
         frames = torch.empty(batch, config.num_mel_bins, 2 * config.max_source_positions, device='meta')
         return {'input_features': frames, 'decoder_input_ids': ids, 'decoder_attention_mask': mask}

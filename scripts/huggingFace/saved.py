@@ -58,7 +58,8 @@ def example(model):
         image = torch.randn(counts.batch, vision.num_channels, vision.image_size, vision.image_size)
         return {'input_ids': ids(), 'pixel_values': image}
     if model.main_input_name == 'pixel_values':
-        return {'pixel_values': torch.randn(counts.batch, config.num_channels, config.image_size, config.image_size)}
+        size = getattr(config, 'image_size', 224)
+        return {'pixel_values': torch.randn(counts.batch, config.num_channels, size, size)}
     if model.main_input_name == 'input_features':
         frames = torch.randn(counts.batch, config.num_mel_bins, 2 * config.max_source_positions)
         return {'input_features': frames, 'decoder_input_ids': ids()}

@@ -90,6 +90,9 @@ test.each([
     'The head of the class "LlamaForSomething"',
   ],
   [JSON.stringify({ model_type: 'bert', add_cross_attention: true }), '`add_cross_attention` is true'],
+  [JSON.stringify({ model_type: 'bart', tie_word_embeddings: false }), '`tie_word_embeddings` is false'],
+  [JSON.stringify({ model_type: 'convnext', drop_path_rate: 0.1 }), '`drop_path_rate` is above 0'],
+  [JSON.stringify({ model_type: 'resnet', depths: [2, 0] }), '`depths` must be a list of whole numbers'],
   [
     JSON.stringify({ model_type: 'olmo3', layer_types: ['full_attention', 'linear_attention'] }),
     '`layer_types` has "linear_attention"',

@@ -52,7 +52,8 @@ function bartLike(fields: ConfigFields, name: string, kind: BartKind): SpecParts
   const encoder = blockOf(fields, kind, 'encoder');
   const decoder = blockOf(fields, kind, 'decoder');
   const longest = fields.size('max_position_embeddings');
-  const tied = fields.flag('tie_word_embeddings', true);
+  if (!fields.flag('tie_word_embeddings', true))
+    fields.problems.push('`tie_word_embeddings` is false, and tables of their own are not known here');
   const layers = [
     'shared: Embedding(vocab_size, hidden_size) from tokens',
     ...startLines(fields, kind, 'encoder', 'shared', 'positions'),
@@ -62,7 +63,7 @@ function bartLike(fields: ConfigFields, name: string, kind: BartKind): SpecParts
     ...startLines(fields, kind, 'decoder', 'target_embeddings', 'target_positions'),
     `decoder: decoder_layer() * ${fields.size('decoder_layers')} from ${lastOfStart(fields, kind, 'decoder')}, ${kind.order === 'pre' ? 'encoder_norm' : 'encoder'}`,
     ...(kind.order === 'pre' ? [`decoder_norm: ${norm}`] : []),
-    `lm_head: Linear(vocab_size, bias=False${tied ? ', weight=shared' : ''})`,
+    `lm_head: Linear(vocab_size, bias=False, weight=shared)`,
     ...(kind.logitsBias === false
       ? []
       : [

@@ -19,6 +19,9 @@ const typesByName: Readonly<Record<string, KnownType>> = knownTypes;
 /** More than any network has; a size beyond it is a mistake. */
 const largest = 2 ** 40;
 
+/** More stages than any network has. */
+const mostStages = 64;
+
 export class ConfigFields {
   readonly #config: HuggingFaceConfig;
   readonly #known: KnownType;
@@ -100,6 +103,18 @@ export class ConfigFields {
   list(name: string): readonly unknown[] | undefined {
     const value = this.#value(name);
     return Array.isArray(value) ? value : undefined;
+  }
+
+  /** A list of whole numbers of at least one. */
+  sizes(name: string): readonly number[] {
+    const list = this.list(name) ?? [];
+    const sizes = list.filter(
+      (size): size is number =>
+        typeof size === 'number' && Number.isInteger(size) && size >= 1 && size <= largest,
+    );
+    if (sizes.length === 0 || sizes.length < list.length || sizes.length > mostStages)
+      this.problems.push(`\`${name}\` must be a list of whole numbers of at least 1`);
+    return sizes.slice(0, mostStages);
   }
 
   /** How many entries a table has. */

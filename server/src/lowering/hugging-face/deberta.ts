@@ -94,14 +94,20 @@ interface Relative {
 }
 
 function relativeOf(fields: ConfigFields, longest: number): Relative | undefined {
-  if (!fields.flag('relative_attention')) return undefined;
+  const isNormalized = fields.text('norm_rel_ebd', 'none').toLowerCase().includes('layer_norm');
+  if (!fields.flag('relative_attention')) {
+    if (isNormalized) fields.problems.push('`norm_rel_ebd` is set without `relative_attention`');
+    return undefined;
+  }
   const limit = fields.number('max_relative_positions', -1);
   const buckets = fields.number('position_buckets', -1);
   const listed = fields.list('pos_att_type') ?? fields.text('pos_att_type', '').toLowerCase().split('|');
   const types = listed.map((type) => String(type).trim());
+  if (!types.includes('c2p') && !types.includes('p2c'))
+    fields.problems.push('`relative_attention` needs `pos_att_type` with "c2p" or "p2c"');
   return {
     rows: 2 * (buckets > 0 ? buckets : limit > 0 ? limit : longest),
-    isNormalized: fields.text('norm_rel_ebd', 'none').toLowerCase().includes('layer_norm'),
+    isNormalized,
     c2p: types.includes('c2p'),
     p2c: types.includes('p2c'),
     isShared: fields.flag('share_att_key'),
@@ -132,7 +138,7 @@ function blockLines(fields: ConfigFields, norm: string, relative: Relative | und
   const stacked = (name: string, batch: string, length: string): readonly string[] => [
     `${name}_split: reshape(${name}, ${batch}, ${length}, ${heads}, ${head})`,
     `${name}_turned: transpose(1, 2)`,
-    `${name}_heads: reshape(${batch} * ${heads}, ${length}, ${head})`,
+    `${name}_heads: reshape(${batch}*${heads}, ${length}, ${head})`,
   ];
   const drops = (line: string): readonly string[] => (drop > 0 ? [`${line}: Dropout(${drop})`] : []);
   const relatives = relative === undefined ? [] : relativeScores(relative, { scale, heads, drop, stacked });

@@ -374,7 +374,7 @@ export const decoderTypes: Readonly<Record<string, DecoderType>> = {
     });
   },
   helium: (fields) => llamaLike(fields, { attention: { outputBias: false } }),
-  cwm: llama,
+  cwm: (fields) => llamaLike(fields, { attention: { bias: false, outputBias: false } }),
   vaultgemma: (fields) => llamaLike(fields, { embeddingScale: true, ...softcapOf(fields) }),
   granite: (fields) => llamaLike(fields, { embeddingScale: true }),
   arcee: (fields) => llamaLike(fields, { feedForward: () => plain(fields, fields.flag('mlp_bias')) }),

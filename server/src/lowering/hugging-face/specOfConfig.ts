@@ -11,6 +11,7 @@ import { nearestName } from '../../model/nearestName.ts';
 import { bartTypes } from './bartTypes.ts';
 import { clipTypes } from './clip.ts';
 import { ConfigFields } from './configFields.ts';
+import { convolutionalTypes } from './convolutional.ts';
 import { debertaV2 } from './deberta.ts';
 import { decoderParts } from './decoder.ts';
 import { decoderTypes } from './decoderTypes.ts';
@@ -121,6 +122,7 @@ const types: Readonly<Record<string, WriteSpec>> = {
   'deberta-v2': debertaV2,
   ...bartTypes,
   ...clipTypes,
+  ...convolutionalTypes,
   t5,
   mt5: t5,
   whisper,
