@@ -11,7 +11,12 @@ import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
 import { openGraph } from '../support/savedActivations.ts';
 
 /** Calls that are known by what they keep alone; their operators are run one by one. */
-const oneByOne: ReadonlySet<string> = new Set(['recorded-call', 'taken-apart', 'weight-norm']);
+const oneByOne: ReadonlySet<string> = new Set([
+  'recorded-call',
+  'taken-apart',
+  'assumed-maximum',
+  'weight-norm',
+]);
 
 const folder = resolve(import.meta.dirname, '../composites');
 const exports = ['forms', 'attention'].flatMap((part) =>

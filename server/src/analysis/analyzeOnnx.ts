@@ -22,6 +22,7 @@ import { groupLayers } from './groupLayers.ts';
 import { hoistInitializers } from './hoistInitializers.ts';
 import { inferGraph, mostNamedReasons, mostSubgraphs } from './inferGraph.ts';
 import { collectIssues } from './issueCollector.ts';
+import { issuesOfAssumedWeights } from './issuesOfAssumedWeights.ts';
 import { issuesOfComputedWeights } from './issuesOfComputedWeights.ts';
 import { issuesOfFusedOperators } from './issuesOfFusedOperators.ts';
 import { joinBatchStatistics } from './joinBatchStatistics.ts';
@@ -143,6 +144,12 @@ function* analyzeGraph({
   yield;
   const { roles, parameters, frozen, uses } = findRoles(graph, captured, provided?.roles ?? new Map());
   issues.push(...issuesOfComputedWeights(graph, parameters));
+  // The exporters of PyTorch alone name stored tensors as the program does.
+  if (model.producerName === 'pytorch') {
+    issues.push(
+      ...issuesOfAssumedWeights(graph, parameters, uses, (name) => provided?.roles?.has(name) === true),
+    );
+  }
   const withParameters = withRoles(graph, roles);
   const auxiliary = findAuxiliaryOperators(withParameters);
   const finished = withRoles(withParameters, rolesBehind(withParameters, auxiliary));

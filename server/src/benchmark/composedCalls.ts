@@ -128,6 +128,7 @@ function callOfComposite(training: TrainingGraph, composite: Composite): CallOfC
     }
     case 'recorded-call':
     case 'taken-apart':
+    case 'assumed-maximum':
     case 'weight-norm':
       // The runner has no rule of it: its operators are run one by one.
       return undefined;

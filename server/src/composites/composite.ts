@@ -22,6 +22,7 @@ export type CompositeKind =
   | 'variance'
   | 'recorded-call'
   | 'taken-apart'
+  | 'assumed-maximum'
   | 'weight-norm'
   | 'glu'
   | 'layer-norm'

@@ -5,6 +5,7 @@ import type { Composite, CompositeMatch, CompositePattern, OperatorOrigin } from
 import { readersOf } from './flow.ts';
 import { isOfOneLine, launchedAs } from './launchedAs.ts';
 import { recordedCalls } from './recordedCall.ts';
+import { unrecordedMaxima } from './unrecordedMaximum.ts';
 
 /** By the index of each of their operators. An operator is part of one composite at most. */
 export type Composites = ReadonlyMap<number, Composite>;
@@ -41,6 +42,12 @@ export function findComposites(
     if (boundary.outputs.length !== 1) continue;
     const composite: Composite = { ...call, kind: 'recorded-call', ...boundary };
     for (const index of call.operators) found.set(index, composite);
+  }
+  for (const maximum of unrecordedMaxima(graph, originOf, (index) => found.has(index))) {
+    const boundary = boundaryOf(graph, maximum, given);
+    for (const index of maximum.operators) {
+      found.set(index, { ...maximum, kind: 'assumed-maximum', keeps: 'positions', ...boundary });
+    }
   }
   return found;
 }

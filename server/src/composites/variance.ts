@@ -19,14 +19,15 @@ export const variance: CompositePattern = {
     if (square === undefined || difference?.type !== 'Sub') return undefined;
     const center = producerOf(graph, middle);
     if (center?.type !== 'ReduceMean' || center.inputs[0] !== input) return undefined;
+    if (soleReader(graph, square.outputs[0]) !== mean) return undefined;
+    const correction = corrected(graph, mean);
     const isPrivate =
       soleReader(graph, center.outputs[0]) === difference &&
-      (graph.values.get(deviation ?? '')?.consumers ?? []).every((index) => index === square.index) &&
-      soleReader(graph, square.outputs[0]) === mean;
-    if (!isPrivate) return undefined;
-    const correction = corrected(graph, mean);
+      (graph.values.get(deviation ?? '')?.consumers ?? []).every((index) => index === square.index);
+    // An exporter's optimizer lets others read the mean and the deviations, which the call computes for itself.
+    if (!isPrivate && correction.length === 0) return undefined;
     return {
-      operators: [center, difference, square, mean, ...correction]
+      operators: [...(isPrivate ? [center, difference] : []), square, mean, ...correction]
         .map(({ index }) => index)
         .sort((left, right) => left - right),
       roles: { input },

@@ -15,6 +15,7 @@ export const assumptionsOf = (training: TrainingGraph, scenario: Scenario): read
   ...attentionIssues(training, scenario),
   ...inPlaceIssues(training, scenario),
   ...routingIssues(training),
+  ...maximumIssues(training, scenario),
   ...sparseGradientIssues(training, scenario),
   ...partIssues(training, scenario),
   ...measuredStepIssues(scenario),
@@ -52,6 +53,21 @@ function routingIssues(training: TrainingGraph): readonly Issue[] {
       code: 'scenario/assumed-routing',
       severity: 'information',
       message: `Which experts take which tokens is known only when the model runs. Every expert is costed as if all were chosen equally often, first at \`${first.name || first.outputs[0]}\`. FLOPs of all experts together do not depend on it, times do`,
+    },
+  ];
+}
+
+/** `max(dim)` keeps where they are, `amax` what comes in. */
+function maximumIssues(training: TrainingGraph, { mode }: Scenario): readonly Issue[] {
+  const { graph, composites } = (training.folded ?? training).analysis;
+  const found = [...composites.values()].filter(({ kind }) => kind === 'assumed-maximum');
+  const first = graph.operators[found[0]?.operators[0] ?? -1];
+  if (mode !== 'training' || first === undefined) return [];
+  return [
+    {
+      code: 'scenario/assumed-maximum',
+      severity: 'information',
+      message: `${found.length === 1 ? '1 maximum or minimum along an axis is' : `${found.length} maxima or minima along an axis are`} costed as \`max(dim)\`, first \`${first.name || first.outputs[0]}\`: it keeps positions. \`amax\` keeps what comes in, and the file does not show which it was; the default exporter records it`,
     },
   ];
 }

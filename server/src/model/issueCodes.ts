@@ -224,6 +224,11 @@ export const issueCodes = {
     explanation:
       'Constant folding cuts a position embedding to the length of the example, spreads a bias table by its index, or multiplies out weight normalization. The parameter itself is then not in the file, and its elements cannot be counted exactly. Nor are the operators that compute it in each step, which the time leaves out.',
   },
+  'graph/assumed-weights': {
+    title: 'The file does not tell parameters from buffers',
+    explanation:
+      'The TorchScript exporter stores both alike, by their names in the program. What stands in arithmetic alone may be either: a scale that is learned, or a table of angles. It is costed as trained: its gradient is sent, and what it is multiplied by is kept.',
+  },
   'graph/lost-modules': {
     title: 'Modules of the exported program have no operator in the file',
     explanation:
@@ -502,6 +507,11 @@ export const issueCodes = {
     title: 'It is assumed that experts are chosen equally often',
     explanation:
       'A mixture of experts that is exported as a loop looks up the tokens of each expert. How many there are is known only when the model runs. Each of n experts is costed with tokens × k ÷ n, where the router chooses k experts for each token. Every expert is taken to be hit. The FLOPs of all experts together are the same for any routing that drops no token. Times of single experts and memory depend on the routing.',
+  },
+  'scenario/assumed-maximum': {
+    title: 'It is assumed that maxima along an axis keep positions',
+    explanation:
+      'For backward, `max(dim)` of PyTorch keeps where each maximum is, in eight bytes. `amax(dim)` keeps what comes in and the result. The TorchScript exporter writes both as ReduceMax. The first is costed. Exports of the default exporter record the call.',
   },
   'scenario/assumed-in-place': {
     title: 'It is assumed that activations are not computed in place',

@@ -78,6 +78,7 @@ const kernelsOfComposites: Partial<Readonly<Record<CompositeKind, FusedGroup['ki
   variance: 'elementwise',
   'recorded-call': 'elementwise',
   'taken-apart': 'elementwise',
+  'assumed-maximum': 'elementwise',
   'weight-norm': 'elementwise',
   glu: 'elementwise',
   'layer-norm': 'normalization',

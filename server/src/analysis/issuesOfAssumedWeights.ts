@@ -1,0 +1,57 @@
+/**
+ * What is said where a TorchScript export does not tell parameters from buffers: it has both as stored tensors, by the names
+ * that the program gave them. What stands in arithmetic alone, by a name that says neither, is costed as trained.
+ */
+
+import { formatCount } from '../model/format.ts';
+import { type Graph, isKnownShape } from '../model/graph.ts';
+import type { Issue } from '../model/issue.ts';
+import { hasTrait } from '../operators/operatorFacts.ts';
+import type { Use } from './findRoles.ts';
+import type { Parameter } from './modelAnalysis.ts';
+
+/** `given` names tensors whose role the person or the format said. */
+export function issuesOfAssumedWeights(
+  graph: Graph,
+  parameters: readonly Parameter[],
+  uses: ReadonlyMap<string, Use>,
+  isGiven: (name: string) => boolean,
+): readonly Issue[] {
+  // The default exporter records what each is, and which call each operator is a part of.
+  const isRecorded = parameters.some(
+    ({ name }) => graph.values.get(name)?.literal?.origin?.kind !== undefined,
+  );
+  if (isRecorded) return [];
+  const assumed = parameters.filter(({ name, elements }) => {
+    const value = graph.values.get(name);
+    if (elements === 1 || isGiven(name) || value?.literal === undefined) return false;
+    if (!isProgramsName(name) || weightNames.test(name)) return false;
+    return uses.get(name)?.asWeight !== true || isListLookedUp(graph, name);
+  });
+  const [first] = assumed;
+  if (first === undefined) return [];
+  const others = assumed.length === 1 ? '' : ` and ${assumed.length - 1} more`;
+  const elements = assumed.reduce((sum, parameter) => sum + parameter.elements, 0);
+  const message = `The file does not say whether \`${first.name}\`${others} ${assumed.length === 1 ? 'is' : 'are'} trained: ${formatCount(elements)} elements are costed as parameters. If they are buffers, name them under \`freeze\`, or export with \`dynamo=True\`, which records it`;
+  return [{ code: 'graph/assumed-weights', severity: 'information', message, value: first.name }];
+}
+
+/** `layers.0.mix`, as against what exporters name. */
+const isProgramsName = (name: string): boolean => /^[A-Za-z_]\w*(\.\w+)*$/.test(name);
+
+/** What people call parameters outside of layers. */
+const weightNames =
+  /weight|bias|gamma|beta|gain|scale|embed|token|query|queries|prompt|latent|position|(^|_)(pos|cls|ls|lora)|alpha|lambda|temperature|logit|table|param|codebook|prototype|centers?$/i;
+
+/** Whether numbers of one axis are chosen by index: a schedule by its step, where embeddings have vectors. */
+function isListLookedUp({ operators, values }: Graph, name: string): boolean {
+  const value = values.get(name);
+  if (value?.type.kind !== 'tensor' || !isKnownShape(value.type.shape)) return false;
+  return (
+    value.type.shape.length === 1 &&
+    value.consumers.every((index) => {
+      const reader = operators[index];
+      return reader !== undefined && hasTrait(reader, 'looks-up');
+    })
+  );
+}
