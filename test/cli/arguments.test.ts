@@ -135,6 +135,14 @@ describe('arguments', () => {
     ['plan m.onnx --gpus 8,x --global-batch 8', '--gpus x is not a whole number'],
     ['plan m.onnx --gpus 8 --global-batch 8 --parallel tp=2', '--parallel is searched by layercost plan'],
     ['plan --gpus 8 --global-batch 8', 'takes one model file'],
+    [
+      'plan m.onnx --gpus 8 --global-batch 8 --goal best',
+      '--goal best is not known; it takes fastest, cheapest, fewest',
+    ],
+    [
+      'plan m.onnx --gpus 8 --global-batch 8 --deadline 24',
+      '--deadline is one of a whole run; add --run samples=N',
+    ],
     ['prices a b', 'takes at most one cluster'],
     ['prices --update f.csv --date soon', '--date is a day such as 2026-03-01'],
     [

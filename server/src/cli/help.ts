@@ -9,7 +9,7 @@ usage
                    [--format table|json|markdown|csv|html] [--output PATH]
   layercost plan FILE --gpus N --global-batch N        the best degrees of parallelism, micro-batch, checkpointing; --gpus
                    [scenario] [--top N]                8,16,32 for the fewest that fit (docs/parallel.md)
-                   [--format table|json] [--output PATH]
+                   [--goal fastest|cheapest|fewest] [--deadline HOURS] [--format table|json] [--output PATH]
   layercost compare A B [scenario]                     two models, or one model in two scenarios:
                    FILE --left "OPTIONS" --right "OPTIONS"
   layercost sweep FILE [scenario]                      one row per combination of lists: --batch 1,2,4,8

@@ -40,5 +40,5 @@ export async function runPlanCommand(given: PlanArguments): Promise<number> {
     }
     if (printsToTerminal()) process.stderr.write('\r\x1b[K');
   }
-  return printOrWrite(given.output, renderPlan(planned, given.format, given.top)) ? 0 : 1;
+  return printOrWrite(given.output, renderPlan(planned, given.format, given.top, given.goal)) ? 0 : 1;
 }

@@ -23,11 +23,9 @@ export function wholeRun(
   step: Seconds,
   isStepExact: boolean,
 ): RunCost | undefined {
-  const { run, gpus, globalBatch, batchPerGpu, accumulate = 1 } = scenario;
-  if (run === undefined) return undefined;
-  const ofEpoch = Math.ceil(run.samples / (globalBatch ?? batchPerGpu * accumulate * gpus));
-  // A part of an epoch ends with a whole step; a product may differ from a whole number in its last digits.
-  const steps = Math.ceil(run.epochs * ofEpoch * (1 - Number.EPSILON));
+  const { run, gpus } = scenario;
+  const steps = stepsOfRun(scenario);
+  if (run === undefined || steps === undefined) return undefined;
   const loading = loadingTime(scenario, cluster, placement, handling);
   const isKnown = run.start !== undefined && loading !== null;
   const known = seconds((run.start ?? 0) + (loading ?? 0));
@@ -43,6 +41,20 @@ export function wholeRun(
     price: price === undefined ? null : (time / 3600) * gpus * price.perGpuHour,
     ...(price?.offer === undefined ? {} : { offer: price.offer }),
   };
+}
+
+/** Steps of all epochs; `undefined` where no run is described. */
+export function stepsOfRun({
+  run,
+  gpus,
+  globalBatch,
+  batchPerGpu,
+  accumulate = 1,
+}: Scenario): number | undefined {
+  if (run === undefined) return undefined;
+  const ofEpoch = Math.ceil(run.samples / (globalBatch ?? batchPerGpu * accumulate * gpus));
+  // A part of an epoch ends with a whole step; a product may differ from a whole number in its last digits.
+  return Math.ceil(run.epochs * ofEpoch * (1 - Number.EPSILON));
 }
 
 /** Reading of the whole data set by each worker before the first step, 0 where the framework reads as it goes. */

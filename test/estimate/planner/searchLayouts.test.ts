@@ -5,8 +5,10 @@ import { openLayerSpec } from '../../../server/src/analysis/openModel.ts';
 import { launcherOptions } from '../../../server/src/cli/plan/launcherOptions.ts';
 import { bestOfDegrees, renderPlan } from '../../../server/src/cli/plan/renderPlan.ts';
 import { estimateModel } from '../../../server/src/estimate/estimateModel.ts';
+import { chooseLayout, type PlanGoal } from '../../../server/src/estimate/planner/chooseLayout.ts';
 import { whySlower } from '../../../server/src/estimate/planner/compareLayouts.ts';
 import { layoutSearch } from '../../../server/src/estimate/planner/layoutSearch.ts';
+import { type PlannedLayout, paretoFront } from '../../../server/src/estimate/planner/paretoFront.ts';
 import {
   type FoundLayouts,
   type LayoutSearch,
@@ -14,6 +16,7 @@ import {
 } from '../../../server/src/estimate/planner/searchLayouts.ts';
 import { checkpoints, type ScenarioRequest } from '../../../server/src/model/scenario.ts';
 import { finish } from '../../../server/src/model/steps.ts';
+import { bytes } from '../../../server/src/model/units.ts';
 import { openGraph } from '../../support/savedActivations.ts';
 
 function planOf(
@@ -76,6 +79,53 @@ describe('TinyLlama on 8 GPUs', () => {
       '--tensor-model-parallel-size 2 --sequence-parallel --pipeline-model-parallel-size 2',
     );
     expect(texts.get('layercost report')).toContain('tp=2,sp,pp=2');
+  });
+
+  describe('goals, of layouts on 8 and 16 GPUs', () => {
+    const [any] = found.fitting;
+    if (any === undefined) throw new Error('nothing fits');
+    const planned = (gpus: number, step: number, gib: number, tensor = 1): PlannedLayout => {
+      const { cost } = any;
+      const memory = { ...cost.totals.memory, peak: bytes(gib * 2 ** 30) };
+      // A run of 16,000 samples has 1,000 steps.
+      const scenario = { ...cost.scenario, run: { samples: 16_000, epochs: 1 } };
+      return {
+        gpus,
+        layout: {
+          ...any,
+          tensor,
+          step,
+          cost: { ...cost, fits: 'yes', scenario, totals: { ...cost.totals, memory } },
+        },
+      };
+    };
+    const layouts = [planned(16, 6, 20), planned(8, 10, 40), planned(8, 11, 50, 2), planned(8, 12, 30, 4)];
+
+    it('the front leaves out what another beats in time, GPUs and memory', () => {
+      expect(paretoFront(layouts).map(({ gpus, layout }) => [gpus, layout.step])).toEqual([
+        [16, 6],
+        [8, 10],
+        [8, 12],
+      ]);
+    });
+
+    it.each<readonly [PlanGoal, number | undefined, number, number, string]>([
+      ['fastest', undefined, 16, 6, ' takes 4.00 s longer a step and 17 % fewer GPU-hours.'],
+      ['cheapest', undefined, 8, 10, ' takes 1.00 s longer a step'],
+      ['cheapest', 9_000, 16, 6, ' would be better, and ends 16.7 min too late.'],
+      ['fewest', undefined, 8, 10, ' takes 1.00 s longer a step'],
+    ])('%s within %s seconds', (goal, deadline, gpus, step, why) => {
+      const result = chooseLayout(layouts, goal, deadline);
+      if ('problem' in result) throw new Error(result.problem);
+      expect([result.chosen.gpus, result.chosen.layout.step]).toEqual([gpus, step]);
+      expect(result.why).toContain(why);
+    });
+
+    it('says that none ends in time', () => {
+      expect(chooseLayout(layouts, 'cheapest', 3600)).toEqual({
+        problem: 'No layout ends within 1.00 h: the fastest takes 1.67 h; use more GPUs, or a later deadline',
+      });
+    });
   });
 
   it('a table has a line for each pair of degrees', () => {

@@ -1,5 +1,6 @@
 /** A plan as a table: the best layouts, one for each pair of degrees, why they are slower, and the best in launchers' words. */
 
+import { chooseLayout } from '../../estimate/planner/chooseLayout.ts';
 import { whySlower } from '../../estimate/planner/compareLayouts.ts';
 import type { FoundLayouts, LayoutCandidate, LayoutSearch } from '../../estimate/planner/searchLayouts.ts';
 import { type Column, layoutColumns } from '../../estimate/report/columns.ts';
@@ -7,6 +8,7 @@ import { formatCount, formatPercent, formatRate, formatTime } from '../../model/
 import { gpuMemory, markedMemory } from '../../model/gpuMemory.ts';
 import { seconds } from '../../model/units.ts';
 import { launcherOptions } from './launcherOptions.ts';
+import { type AskedGoal, frontTable, goalText, plainFront } from './renderGoal.ts';
 
 export interface PlannedGpus {
   readonly gpus: number;
@@ -14,16 +16,30 @@ export interface PlannedGpus {
   readonly found: FoundLayouts;
 }
 
-export function renderPlan(planned: readonly PlannedGpus[], format: 'table' | 'json', top: number): string {
+export function renderPlan(
+  planned: readonly PlannedGpus[],
+  format: 'table' | 'json',
+  top: number,
+  asked: AskedGoal = { goal: 'fastest' },
+): string {
+  const layouts = planned.flatMap(({ gpus, found }) => found.fitting.map((layout) => ({ gpus, layout })));
+  const choice = chooseLayout(layouts, asked.goal, asked.deadline);
   if (format === 'json')
     return `${JSON.stringify(
-      planned.map((each) => plainPlan(each, top)),
+      planned.map((each) => ({
+        ...plainPlan(each, top),
+        front: plainFront(layouts.filter(({ gpus }) => gpus === each.gpus)),
+        ...('chosen' in choice && choice.chosen.gpus === each.gpus
+          ? { chosen: { goal: asked.goal, why: choice.why, request: choice.chosen.layout.request } }
+          : {}),
+      })),
       null,
       2,
     )}\n`;
   const tables = planned.map((each) => planTable(each, top));
   const several = planned.length > 1 ? [gpusTable(planned)] : [];
-  return `${[...several, ...tables].join('\n\n')}\n`;
+  const goal = layouts.length === 0 ? [] : [goalText(layouts, asked), frontTable(layouts, top)];
+  return `${[...several, ...tables, ...goal].join('\n\n')}\n`;
 }
 
 /** The fastest of each pair of degrees: runners-up that differ from the best in a micro-batch tell little. */

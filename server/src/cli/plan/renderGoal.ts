@@ -1,0 +1,101 @@
+/** What serves a goal, why the next loses, and the layouts that no other beats. */
+
+import {
+  chooseLayout,
+  gpuSecondsOf,
+  moneyOf,
+  type PlanGoal,
+  runTimeOf,
+} from '../../estimate/planner/chooseLayout.ts';
+import { memoryOf, type PlannedLayout, paretoFront } from '../../estimate/planner/paretoFront.ts';
+import { layoutColumns } from '../../estimate/report/columns.ts';
+import { formatCount, formatTime } from '../../model/format.ts';
+import { gpuMemory, markedMemory } from '../../model/gpuMemory.ts';
+import { seconds } from '../../model/units.ts';
+
+export interface AskedGoal {
+  readonly goal: PlanGoal;
+  /** Seconds of a run. */
+  readonly deadline?: number;
+}
+
+export function goalText(layouts: readonly PlannedLayout[], { goal, deadline }: AskedGoal): string {
+  const result = chooseLayout(layouts, goal, deadline);
+  if ('problem' in result) return `${result.problem}.`;
+  const within = deadline === undefined ? '' : ` within ${formatTime(seconds(deadline))}`;
+  const { chosen, why } = result;
+  const goalName = { fastest: 'Fastest', cheapest: 'Cheapest', fewest: 'Fewest GPUs' }[goal];
+  return `${goalName}${within}: ${formatCount(chosen.gpus)} GPUs, ${writtenDegrees(chosen)}, ${formatTime(seconds(chosen.layout.step))} a step.${why === '' ? '' : ` ${why}`}`;
+}
+
+/** `tp=2,pp=4,micro-batch=1`. */
+export const writtenDegrees = ({ layout }: PlannedLayout): string =>
+  [
+    `tp=${layout.tensor}`,
+    `pp=${layout.pipeline}`,
+    ...(layout.context === 1 ? [] : [`cp=${layout.context}`]),
+    ...(layout.expert === 1 ? [] : [`ep=${layout.expert}`]),
+    `micro-batch=${layout.microBatch}`,
+  ].join(',');
+
+export function frontTable(layouts: readonly PlannedLayout[], top: number): string {
+  const front = paretoFront(layouts).slice(0, top);
+  const hasRun = front.some((each) => runTimeOf(each) !== undefined);
+  const lines = layoutColumns(
+    [
+      { title: 'GPUs', align: 'right' },
+      { title: 'layout', align: 'left' },
+      { title: 'checkpoint', align: 'left' },
+      { title: 'framework', align: 'left' },
+      { title: 'step', align: 'right' },
+      { title: 'memory', align: 'right' },
+      { title: 'GPU-seconds', align: 'right' },
+      ...(hasRun
+        ? ([
+            { title: 'run', align: 'right' },
+            { title: 'price', align: 'right' },
+          ] as const)
+        : []),
+    ],
+    front.map((each) => {
+      const { layout } = each;
+      const [time, money] = [runTimeOf(each), moneyOf(each)];
+      return [
+        formatCount(each.gpus),
+        writtenDegrees(each),
+        layout.checkpoint,
+        layout.framework.name,
+        formatTime(seconds(layout.step)),
+        markedMemory(gpuMemory(layout.cost)),
+        gpuSecondsOf(each).toPrecision(3),
+        ...(hasRun
+          ? [
+              time === undefined ? '' : formatTime(seconds(time)),
+              money === undefined ? '' : `$${formatCount(Math.round(money))}`,
+            ]
+          : []),
+      ];
+    }),
+  );
+  return [
+    'No other layout of those costed is faster with as few GPUs and as little memory:',
+    '',
+    ...lines,
+  ].join('\n');
+}
+
+/** In base units. */
+export const plainFront = (layouts: readonly PlannedLayout[]) =>
+  paretoFront(layouts).map((each) => {
+    const { gpus, layout } = each;
+    const { tensor, pipeline, context, expert, chunks, schedule, microBatch, checkpoint, framework } = layout;
+    return {
+      gpus,
+      ...{ tensor, pipeline, context, expert, chunks, schedule, microBatch, checkpoint, framework },
+      step: layout.step,
+      memory: memoryOf(each),
+      gpuSeconds: gpuSecondsOf(each),
+      ...(runTimeOf(each) === undefined ? {} : { run: runTimeOf(each) }),
+      ...(moneyOf(each) === undefined ? {} : { price: moneyOf(each) }),
+    };
+  });
