@@ -75,7 +75,9 @@ function headOf(fields: ConfigFields): Decoder['head'] {
   if (/(?<!LMHead)Model$/.test(architecture)) return 'none';
   const classes = labelsOf(fields);
   if (architecture.endsWith('ForSequenceClassification')) return { classes };
-  if (architecture.endsWith('ForQuestionAnswering')) return { classes: 2, tokenDropout: 0 };
+  // GPT-J alone has a score for each label; the others one for the start of an answer and one for its end.
+  if (architecture.endsWith('ForQuestionAnswering'))
+    return { classes: fields.type === 'gptj' ? classes : 2, tokenDropout: 0 };
   if (architecture.endsWith('ForTokenClassification')) {
     // `GenericForTokenClassification` of modeling_layers.py.
     const share = ['classifier_dropout', 'hidden_dropout'].find((name) => fields.has(name));

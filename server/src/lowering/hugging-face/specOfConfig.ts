@@ -85,7 +85,7 @@ function specBy(
   if (problem !== undefined) {
     return failed(
       'config/unreadable',
-      `In the config of type "${fields.type}", ${problem}: correct it in the file`,
+      `In the config of type "${fields.type}", ${problem}: correct it in the file, or export the model with \`layercost export\``,
     );
   }
   const comments = [
