@@ -348,3 +348,23 @@ test('a function with a backward of its own is named', () => {
   expect(codes(called('return Sign.apply(self.first(x))', 'return self.act(x)'))).toEqual([]);
   expect(codes(called('return self.sign(x)', 'return x.sign()'))).toEqual([]);
 });
+
+/** A symbol is no axis of its own here: `[2 * s0, 4]` of `[2, 4]`, `s0` times. */
+test('a repeat by an open count is one along an axis before', () => {
+  const open = (shape: readonly (number | string)[]) => ({
+    elementType: 'float32' as const,
+    shape,
+    requiresGrad: false,
+  });
+  const given = program({}, [], ['x', 'y'], [node('repeat.default', 'z', { self: 'x' })], ['z']);
+  const tensors = new Map([
+    ['x', open([2, 4])],
+    ['y', open(['s0', 3])],
+    ['z', open(['2*s0', 4])],
+  ]);
+  const { model, structure } = lower({ ...given, graph: { ...given.graph, tensors } });
+  const { graph } = analyzeOnnx(model, structure);
+  expect(graph.operators.filter(({ type }) => type !== 'Shape').map(({ type }) => type)).toEqual([
+    ...['Reshape', 'Concat', 'Expand', 'Reshape'],
+  ]);
+});

@@ -1,7 +1,7 @@
 /** One call of an ATen operator while it is lowered: its arguments by name, and ways to add ONNX operators. */
 
 import type { AtenNode } from '../../formats/pt2/syntax.ts';
-import { type Dimension, equalDimensions } from '../../model/dimension.ts';
+import { type Dimension, divideExactly, equalDimensions, subtractDimensions } from '../../model/dimension.ts';
 import { type ElementType, elementTypes, isFloatingPoint } from '../../model/elementType.ts';
 import type { GraphBuilder } from '../layer-spec/graphBuilder.ts';
 import { int, ints, type NodeAttributes, type Tensor } from '../layer-spec/layerDefinition.ts';
@@ -177,7 +177,19 @@ export class AtenCall {
       if (axis < 0) continue;
       return this.emit('Shape', [tensor], { start: int(axis), end: int(axis + 1) })[0];
     }
-    return this.graph.sizeOf(size);
+    return this.graph.sizeOf(size) ?? this.computedSize(size);
+  }
+
+  /** A multiple of an axis of an input of the model, or one with a number added: `2*s0`, `s0 - 1`. */
+  private computedSize(size: Dimension): Tensor | undefined {
+    for (const axis of this.graph.openAxes()) {
+      const [times, more] = [divideExactly(size, axis), subtractDimensions(size, axis)];
+      const by = typeof times === 'number' ? times : typeof more === 'number' ? more : undefined;
+      const known = by === undefined || !Number.isInteger(by) ? undefined : this.graph.sizeOf(axis);
+      if (known === undefined || by === undefined) continue;
+      return this.emit(typeof times === 'number' ? 'Mul' : 'Add', [known, this.integers([by])])[0];
+    }
+    return undefined;
   }
 }
 

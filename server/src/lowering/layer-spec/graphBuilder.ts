@@ -174,6 +174,15 @@ export class GraphBuilder {
     return undefined;
   }
 
+  /** Sizes of inputs of the model that are no numbers, in order. */
+  openAxes(): readonly Dimension[] {
+    return this.inputs.flatMap(({ name }) => {
+      const type = this.types.get(name);
+      if (type?.kind !== 'tensor' || !isKnownShape(type.shape)) return [];
+      return type.shape.filter((size) => typeof size !== 'number');
+    });
+  }
+
   /** A tensor that is stored with the model, without contents. */
   stored(
     name: string,

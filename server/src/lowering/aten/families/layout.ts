@@ -1,6 +1,6 @@
 /** Views, joins and repeats: the same elements in another shape or order. */
 
-import { type Dimension, equalDimensions } from '../../../model/dimension.ts';
+import { type Dimension, divideExactly, equalDimensions } from '../../../model/dimension.ts';
 import { int, ints, type Tensor, text } from '../../layer-spec/layerDefinition.ts';
 import { type AtenCall, each, fromFront, type LowerAten } from '../atenCall.ts';
 
@@ -98,10 +98,27 @@ const repeat: LowerAten = (call) => {
   return input && call.emit('Tile', [...input, call.integers(times)]);
 };
 
-/** A repeat by an open count: of axes of size 1 it is a broadcast. */
+/** A repeat by an open count: of axes of size 1 it is a broadcast, of others one along an axis before each. */
 function broadcast(call: AtenCall, self: Tensor | undefined): ReturnType<LowerAten> {
-  const sizes = call.shape && call.sizes(call.shape);
-  return self && sizes && call.emit('Expand', [self, sizes]);
+  const shape = call.shape;
+  if (self?.shape === undefined || shape === undefined) return undefined;
+  const missing = shape.length - self.shape.length;
+  const own: readonly Dimension[] = [...shape.slice(0, Math.max(0, missing)).map(() => 1), ...self.shape];
+  const times = shape.map((size, axis) => divideExactly(size, own[axis] ?? 1));
+  const known = times.flatMap((count) => count ?? []);
+  if (known.length < times.length) return undefined;
+  if (known.every((count, axis) => count === 1 || own[axis] === 1)) {
+    const sizes = call.sizes(shape);
+    return sizes && call.emit('Expand', [self, sizes]);
+  }
+  const apart = reshaped(
+    call,
+    self,
+    own.flatMap((size) => [1, size]),
+  );
+  const spread = call.sizes(known.flatMap((count, axis) => [count, own[axis] ?? 1]));
+  if (apart === undefined || spread === undefined) return undefined;
+  return reshaped(call, call.emit('Expand', [...apart, spread])[0], shape);
 }
 
 /** Each element `repeats` times: a new axis that is repeated, and merged. */

@@ -60,12 +60,13 @@ const huber =
     return one(call, 'Mul', within, beyond);
   };
 
-/** −(y·ln p + (1 − y)·ln(1 − p)). */
+/** (y − 1)·ln(1 − p) − y·ln p, with logarithms of −100 at least (aten/src/ATen/native/Loss.cpp). */
 function binaryCrossEntropy(call: AtenCall, input: Tensor, target: Tensor): Tensor {
-  const all = number(call, input, 1);
-  const yes = one(call, 'Mul', target, one(call, 'Log', input));
-  const no = one(call, 'Mul', one(call, 'Sub', all, target), one(call, 'Log', one(call, 'Sub', all, input)));
-  return one(call, 'Neg', one(call, 'Add', yes, no));
+  const [all, least] = [number(call, input, 1), number(call, input, -100)];
+  const logarithm = (of: Tensor) => one(call, 'Max', one(call, 'Log', of), least);
+  const rest = one(call, 'Add', one(call, 'Neg', input), all);
+  const no = one(call, 'Mul', one(call, 'Sub', target, all), logarithm(rest));
+  return one(call, 'Sub', no, one(call, 'Mul', target, logarithm(input)));
 }
 
 export const lossOperators: Readonly<Record<string, LowerAten>> = {
