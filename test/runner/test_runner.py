@@ -72,6 +72,38 @@ def events_of(given, device="cpu"):
     return [json.loads(line) for line in stream.getvalue().splitlines()]
 
 
+class TooLarge(unittest.TestCase):
+    """A step that no memory has room for: 2^50 floats."""
+
+    def huge_plan(self, **changes):
+        values = [
+            value("x", "input", [2, 4]),
+            value("w", "parameter", [4, 3]),
+            value("shape", "constant", [3], "int64", False, elements=[2**40, 2, 4]),
+            value("y", "activation", [2, 3]),
+            value("z", "activation", [2**40, 2, 4]),
+            value("loss", "activation", [2**40, 2, 4]),
+        ]
+        operators = [
+            operator("MatMul", ["x", "w"], ["y"]),
+            operator("Expand", ["x", "shape"], ["z"]),
+            operator("Exp", ["z"], ["loss"]),
+        ]
+        return plan(values, operators, ["y", "loss"], **changes)
+
+    def test_its_layers_are_measured_alone(self):
+        events = events_of(self.huge_plan())
+        step = next(event for event in events if event["event"] == "step")
+        self.assertEqual(step["reason"], "the whole step does not fit into memory at batch 2: lower the batch")
+        measured = [event["name"] for event in events if event["event"] == "layer" and event["forward"] is not None]
+        self.assertIn("y", measured)
+
+    def test_it_ends_the_run_where_the_plan_says_so(self):
+        with self.assertRaises(RuntimeError) as raised:
+            events_of(self.huge_plan(endsWhereTooLarge=True))
+        self.assertTrue(is_out_of_memory(raised.exception))
+
+
 class WholeRun(unittest.TestCase):
     def test_every_layer_and_the_step_are_measured(self):
         for optimizer in ("sgd", "momentum", "adam", "adamw", "none"):

@@ -114,6 +114,8 @@ export const benchmarkPlanSchema = z.object({
   recomputed: z.array(z.object({ operators: z.array(count), keeping: z.enum(keepings) })),
   /** They are recomputed to the end: `use_reentrant=True`. */
   reentrant: z.boolean(),
+  /** A step that does not fit into memory ends the run; its layers alone are measured unless given. */
+  endsWhereTooLarge: z.boolean().optional(),
 });
 
 export type BenchmarkPlan = z.infer<typeof benchmarkPlanSchema>;

@@ -2,17 +2,19 @@
 
 import { dirname } from 'node:path';
 import type { BenchmarkMeasurements } from '../benchmark/benchmarkMeasurements.ts';
-import { type BenchmarkPlan, planBenchmark } from '../benchmark/benchmarkPlan.ts';
+import type { BenchmarkPlan } from '../benchmark/benchmarkPlan.ts';
 import { compareMeasured, type MeasuredComparison } from '../benchmark/compareMeasured.ts';
 import { layerSum, layerSumLines } from '../benchmark/layerSum.ts';
 import { measuredLines } from '../benchmark/measuredLines.ts';
-import { notRunnable } from '../benchmark/notRunnable.ts';
-import { runBenchmark } from '../benchmark/runBenchmark.ts';
+import { type PlannedRun, plannedRun, plannedWithBatch } from '../benchmark/plannedRun.ts';
+import { type BenchmarkOptions, runBenchmark } from '../benchmark/runBenchmark.ts';
+import { runSmaller } from '../benchmark/runSmaller.ts';
 import { runTrace } from '../benchmark/runTrace.ts';
 import { planSharedStep } from '../benchmark/sharedStep.ts';
 import { sharedStepLines } from '../benchmark/sharedStepLines.ts';
 import { traceLines } from '../benchmark/traceLines.ts';
 import { formatBytes } from '../model/format.ts';
+import type { Scenario } from '../model/scenario.ts';
 import { bytes } from '../model/units.ts';
 import { keepResult } from '../node/keepResult.ts';
 import { machineOfDevice } from '../node/machineFile.ts';
@@ -29,33 +31,36 @@ export async function runBenchmarkCommand(
 ): Promise<number> {
   const file = await openModelFile(given.file, given.scenario);
   if (file === undefined) return 1;
-  const { cost, costed, training, scenario, issues } = costModelFile(file, given.scenario.request);
-  printIssues(given.file, issues);
-  if (cost === undefined || training === undefined || scenario === undefined || !costed) {
-    return failureStatus(file, given.scenario.request);
-  }
-
-  const unfit = notRunnable(training, scenario);
-  if (unfit !== undefined) {
-    printMessage(`${given.file}: error: ${unfit}`);
+  const estimate = costModelFile(file, given.scenario.request);
+  printIssues(given.file, estimate.issues);
+  const options = { model: file.opened.name, caches: given.caches };
+  const first = plannedRun(estimate, options);
+  if (first === undefined) return failureStatus(file, given.scenario.request);
+  if ('refusal' in first) {
+    printMessage(`${given.file}: error: ${first.refusal}`);
     return 1;
   }
-  const plan = planBenchmark(training, scenario, { model: file.opened.name, caches: given.caches });
-  if (given.trace !== undefined) return traceStep(given, given.trace, plan);
-  const shared = given.ranks === undefined ? undefined : planSharedStep(plan, scenario);
+  const smaller = (batch: number): PlannedRun | undefined => plannedWithBatch(estimate, batch, options);
+  if (given.trace !== undefined) return traceStep(given, given.trace, first, smaller);
+  const { ranks } = given;
+  const shared = ranks === undefined ? undefined : planSharedStep(first.plan, first.scenario);
   if (shared !== undefined && 'refusal' in shared) {
     printMessage(`${given.file}: error: ${shared.refusal}`);
     return 1;
   }
-  const outcome = await runWithProgress(given, (options) =>
-    runBenchmark(plan, {
-      ...options,
-      ...(shared === undefined || given.ranks === undefined
-        ? {}
-        : { shared: { ranks: given.ranks, how: shared.how } }),
-    }),
+  const sharing = (plan: BenchmarkPlan, scenario: Scenario): Pick<BenchmarkOptions, 'shared'> => {
+    const how = ranks === undefined ? undefined : planSharedStep(plan, scenario);
+    return ranks === undefined || how === undefined || 'refusal' in how
+      ? {}
+      : { shared: { ranks, how: how.how } };
+  };
+  const outcome = await runWithProgress(given, (running) =>
+    runSmaller(first, smaller, ({ plan, scenario }) =>
+      runBenchmark(plan, { ...running, ...sharing(plan, scenario) }),
+    ),
   );
   if (outcome.measurements === undefined) return 1;
+  const { plan, scenario, cost } = outcome.made;
   if (outcome.measurements.sharedStep !== undefined) {
     const { sharedStep, wholeStep, device, notes } = outcome.measurements;
     printData(
@@ -107,14 +112,17 @@ export async function runBenchmarkCommand(
 async function traceStep(
   given: Extract<Arguments, { command: 'benchmark' }>,
   path: string,
-  plan: BenchmarkPlan,
+  first: PlannedRun,
+  smaller: (batch: number) => PlannedRun | undefined,
 ): Promise<number> {
-  const { measurements, failure } = await runWithProgress(given, (options) => runTrace(plan, options));
+  const { made, measurements, failure } = await runWithProgress(given, (options) =>
+    runSmaller(first, smaller, ({ plan }) => runTrace(plan, options)),
+  );
   if (measurements === undefined) return 1;
   const { file, layers, ...traced } = measurements;
   if (!writeOutput(path, file, 'w')) return 1;
   printMessage(`wrote ${path}: open it at https://ui.perfetto.dev`);
-  const order = plan.layers.map(({ name }) => name);
+  const order = made.plan.layers.map(({ name }) => name);
   printData(
     given.format === 'json'
       ? `${JSON.stringify({ ...traced, layers: Object.fromEntries(layers) }, null, 2)}\n`

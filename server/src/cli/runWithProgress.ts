@@ -5,14 +5,14 @@ import type { RunnerOptions, RunnerOutcome } from '../benchmark/followRunner.ts'
 import { withBenchmarkOptions } from './optionAdvice.ts';
 import { printMessage } from './streams.ts';
 
-export async function runWithProgress<Measurements>(
+export async function runWithProgress<Outcome extends RunnerOutcome<unknown>>(
   {
     device,
     launcher,
     python,
   }: Required<Pick<RunnerOptions, 'device' | 'launcher'>> & { readonly python: string | undefined },
-  run: (options: RunnerOptions) => Promise<RunnerOutcome<Measurements>>,
-): Promise<RunnerOutcome<Measurements>> {
+  run: (options: RunnerOptions) => Promise<Outcome>,
+): Promise<Outcome> {
   const abort = new AbortController();
   const interrupt = (): void => abort.abort();
   process.once('SIGINT', interrupt);

@@ -3,29 +3,35 @@
 import { fileURLToPath } from 'node:url';
 import { URI } from 'vscode-uri';
 import type { BenchmarkMeasurements } from '../benchmark/benchmarkMeasurements.ts';
-import { planBenchmark } from '../benchmark/benchmarkPlan.ts';
-import { notRunnable } from '../benchmark/notRunnable.ts';
+import { plannedRun, plannedWithBatch } from '../benchmark/plannedRun.ts';
 import { runBenchmark } from '../benchmark/runBenchmark.ts';
+import { runSmaller } from '../benchmark/runSmaller.ts';
 import type { Benchmark, BenchmarkOptions, BenchmarkOutcome } from '../lsp/platform.ts';
 import { formatCount, formatTime } from '../model/format.ts';
 import { keepResult, type RunOfFile, resultOfRun } from './keepResult.ts';
 import { measuredOf } from './keptResults.ts';
 
-export const benchmarkInEditor: Benchmark = async ({ training, scenario, opened }, options) => {
-  if (training === undefined || scenario === undefined)
+export const benchmarkInEditor: Benchmark = async (estimate, options) => {
+  const named = { model: estimate.opened.name };
+  const first = plannedRun(estimate, named);
+  if (first === undefined)
     return { kind: 'failed', message: 'the model cannot be costed, so there is nothing to run' };
-  const unfit = notRunnable(training, scenario);
-  if (unfit !== undefined) return { kind: 'failed', message: unfit };
-  const plan = planBenchmark(training, scenario, { model: opened.name });
-  const outcome = await runBenchmark(plan, {
-    runner: fileURLToPath(new URL('./runner', import.meta.url)),
-    ...(options.python === '' ? {} : { python: options.python }),
-    device: options.device,
-    launcher: options.launcher,
-    signal: options.signal,
-    onProgress: ({ message, fraction }) => options.onProgress(message, fraction),
-    onLog: options.onLog,
-  });
+  if ('refusal' in first) return { kind: 'failed', message: first.refusal };
+  const outcome = await runSmaller(
+    first,
+    (batch) => plannedWithBatch(estimate, batch, named),
+    ({ plan }) =>
+      runBenchmark(plan, {
+        runner: fileURLToPath(new URL('./runner', import.meta.url)),
+        ...(options.python === '' ? {} : { python: options.python }),
+        device: options.device,
+        launcher: options.launcher,
+        signal: options.signal,
+        onProgress: ({ message, fraction }) => options.onProgress(message, fraction),
+        onLog: options.onLog,
+      }),
+  );
+  const { plan, scenario } = outcome.made;
   const uri = URI.parse(options.uri);
   const unsaved = keep(
     { path: uri.fsPath, model: options.model, plan, scenario, outcome },
@@ -44,7 +50,15 @@ export const benchmarkInEditor: Benchmark = async ({ training, scenario, opened 
       ...unsaved,
     };
   }
-  return { kind: 'done', summary: summaryOf(measurements, options), ...unsaved };
+  const isSmaller = plan.batch < first.plan.batch;
+  const summary = summaryOf(measurements, options);
+  return {
+    kind: 'done',
+    summary: isSmaller
+      ? `${summary}, at batch ${plan.batch}: ${first.plan.batch} does not fit into memory`
+      : summary,
+    ...unsaved,
+  };
 };
 
 /** What could not be written to a file. */

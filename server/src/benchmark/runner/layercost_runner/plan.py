@@ -87,6 +87,8 @@ class Plan:
     recomputed: tuple[Recomputed, ...]
     #: Whether they are recomputed to the end (`use_reentrant` of torch.utils.checkpoint).
     reentrant: bool
+    #: A step that does not fit into memory ends the run; else its layers alone are measured.
+    ends_where_too_large: bool = False
     produced: frozenset[str] = field(default_factory=frozenset)
 
     @property
@@ -153,6 +155,7 @@ def _read(given: dict[str, Any]) -> Plan:
             Recomputed(operators=tuple(entry["operators"]), keeping=entry["keeping"]) for entry in given["recomputed"]
         ),
         reentrant=given["reentrant"],
+        ends_where_too_large=given.get("endsWhereTooLarge", False),
         produced=frozenset(name for operator in operators for name in operator.outputs if name),
     )
 

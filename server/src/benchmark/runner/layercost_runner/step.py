@@ -34,19 +34,21 @@ Again = Callable[[], dict[str, Any]]
 
 
 def measure_step(network: Network, device: Device, events: Events) -> tuple[dict[str, Any], Optional[Again]]:
-    """What the whole step takes, and how to take that time again; or the reason why not."""
+    """
+    What the whole step takes, and how to take that time again; or the reason why not. Where it does not fit into memory,
+    raises what the allocator raised if the plan ends there.
+    """
+    plan = network.plan
     try:
         return _step(network, device, events)
-    except OperatorFailure as error:
+    except (OperatorFailure, RuntimeError, Unsupported) as error:
         log("The whole step was not measured", error)
-        if is_out_of_memory(error.__cause__ or error):
-            return _no_step(_too_large(network.plan)), None
-        return _no_step(str(error)), None
-    except (RuntimeError, Unsupported) as error:
-        log("The whole step was not measured", error)
-        if is_out_of_memory(error):
-            return _no_step(_too_large(network.plan)), None
-        return _no_step(str(error).strip().splitlines()[0]), None
+        cause = (error.__cause__ or error) if isinstance(error, OperatorFailure) else error
+        if not is_out_of_memory(cause):
+            return _no_step(str(error).strip().splitlines()[0]), None
+        if plan.ends_where_too_large:
+            raise cause
+        return _no_step(_too_large(plan)), None
 
 
 def _no_step(reason: str) -> dict[str, Any]:
