@@ -10,6 +10,7 @@ import { attentionBackward } from '../assumedShares.ts';
 import type { GpuProfile } from '../clusterProfile.ts';
 import { type ComputePath, computePath } from '../computePath.ts';
 import { type Calibrated, curveLayoutOf, curvesOf } from '../curves.ts';
+import { fp32MatmulShare } from '../fp32Matmuls.ts';
 import { findGpu } from '../gpus.ts';
 import type { KernelWork } from '../kernelWork.ts';
 import { attentionTime } from './attentionTime.ts';
@@ -76,12 +77,19 @@ function timeOfAttention(gpu: GpuProfile, work: KernelWork, shape: AttentionShap
   return { ...body, low: (body.low * middle) / high, high: (body.high * middle) / low };
 }
 
-/** Curves are shares of the nominal peak: what a power limit takes away where they were measured is in them. */
-const ratesBy = (gpu: GpuProfile, path: ComputePath, { gpu: source }: Calibrated<unknown>): Rates => ({
-  multiprocessors: gpu.multiprocessors.value,
-  peak: path.peak / (source === gpu.name ? gpu : (findGpu(source) ?? gpu)).sustainedCompute.value,
-  bandwidth: gpu.memoryBandwidth.value,
-});
+/**
+ * Curves are shares of the nominal peak: what a power limit takes away where they were measured is in them, and what lanes of
+ * fp32 do not reach.
+ */
+function ratesBy(gpu: GpuProfile, path: ComputePath, { gpu: source }: Calibrated<unknown>): Rates {
+  const measured = source === gpu.name ? gpu : (findGpu(source) ?? gpu);
+  const lanes = path.unit === 'vector' ? fp32MatmulShare(gpu) / fp32MatmulShare(measured) : 1;
+  return {
+    multiprocessors: gpu.multiprocessors.value,
+    peak: (path.peak * lanes) / measured.sustainedCompute.value,
+    bandwidth: gpu.memoryBandwidth.value,
+  };
+}
 
 function timeOfMatmul(
   gpu: GpuProfile,
