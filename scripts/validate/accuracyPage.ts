@@ -124,8 +124,9 @@ ${kernels.map(kernelLine).join('\n')}
 - DeepLearningExamples: fine-tuning BERT is predicted a quarter too fast on A100 and a fifth on V100 in fp16, a fifth on A100
   in TF32; pre-training is within 13 %. Its code wrote GELU out in six kernels until 2021, and the code
   behind the tables of fine-tuning is unknown: Lambda measured the same GPU, batch and precision 10 % faster.
-- Lambda: BERT is predicted within 13 % on V100, A100 and RTX 3090, but 12 to 26 % too fast on A10 (150 W), RTX 6000 Ada (300 W)
-  and RTX 8000 in fp16, whose power limits no profile has, and 9 to 24 % on GH200 and B200, of which no kernel was measured;
+- Lambda: BERT is predicted within 13 % on V100, A100 and RTX 3090, but 5 to 12 % too fast on A10 (150 W), 4 to 18 % on RTX 6000
+  Ada (300 W), 12 to 14 % on RTX 8000 in fp16, and 9 to 24 % on GH200 and B200, of which no kernel was measured. What boards of
+  little power hold was chosen with A10 and RTX 6000 Ada in sight, so their rows are not wholly unseen;
   in TF32 it is 12 to 15 % too slow on RTX 4090. That Ada takes the curves of Ampere was changed because its rows stood out.
   The logs show every step to take the same time but for the first, so that nothing waits for a start. That layer
   normalization sums its gradients in few blocks was looked for because these rows stood out, so they are not wholly unseen;

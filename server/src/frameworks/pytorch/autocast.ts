@@ -79,8 +79,11 @@ export function assignTypes(
     const group = groups.get(index);
     const own = precisionOf(index);
     mixed ||= isMixed(own);
+    const known = group && groupTypes.get(group);
+    // What a group gives was cast as what goes into it.
+    if (known !== undefined) casts.follow(operator);
     const type =
-      (group && groupTypes.get(group)) ??
+      known ??
       (isMixed(own)
         ? isWholeHalf
           ? halfType(training.costs[index], own, group)

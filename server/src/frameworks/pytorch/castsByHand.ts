@@ -21,11 +21,11 @@ export class CastsByHand {
   bytesPerElementOf(operator: Operator, bytesPerElement: number): number | undefined {
     const [source = ''] = operator.inputs;
     const [result = ''] = operator.outputs;
-    const module = operator.scope.at(-1) ?? '';
     if (!hasTrait(operator, 'casts') || !this.isFloat(source) || !this.isFloat(result)) {
-      this.follow(operator, module);
+      this.follow(operator);
       return undefined;
     }
+    const module = moduleOf(operator);
     if (this.training.analysis.graph.values.get(source)?.role !== 'activation') return 2;
     const first = this.before.get(source);
     if (first !== undefined && first.module === module) return first.bytesPerElement;
@@ -33,7 +33,10 @@ export class CastsByHand {
     return 4;
   }
 
-  private follow({ inputs, outputs }: Operator, module: string): void {
+  /** An operator that is no cast: what it gives was first cast as what it reads. */
+  follow(operator: Operator): void {
+    const module = moduleOf(operator);
+    const { inputs, outputs } = operator;
     for (const input of inputs) {
       const first = this.before.get(input);
       if (first?.module !== module) continue;
@@ -46,3 +49,5 @@ export class CastsByHand {
     return this.training.tensors.get(name)?.elementType === 'float32';
   }
 }
+
+const moduleOf = ({ scope }: Operator): string => scope.at(-1) ?? '';
