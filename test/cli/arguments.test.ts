@@ -199,6 +199,11 @@ describe('arguments', () => {
     ['report a.onnx --colour', 'there is no option --colour here; layercost --help lists the options'],
     ['compare', 'layercost compare takes one or two model files: layercost compare A B'],
     ['compare a.onnx', 'layercost compare FILE needs two scenarios'],
+    [
+      'compare a.onnx b.onnx --base main',
+      '--base compares one file with itself in a revision; remove the second file',
+    ],
+    ['compare a.onnx --base=-x', '--base -x is not a revision'],
     ['compare a.onnx --left x', '--left and --right take scenario options; remove x'],
     ['report a.onnx --format svg', '--format svg and --chart go together; charts are timeline, memory'],
     ['report a.onnx --chart memory', '--format svg and --chart go together'],

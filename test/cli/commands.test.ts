@@ -1,5 +1,6 @@
 /** The commands as a shell sees them: exit status, data on standard output, everything else on standard error. */
 
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -219,6 +220,29 @@ it('compares the two forms of a sample', async () => {
   const result = await run('compare', left ?? '', right ?? '', '--batch', '4', '--cluster', 'v100-sxm2-16gb');
   expect(result.status).toBe(0);
   expect(result.out).toMatch(/^forward FLOPs .* 1\.00×$/m);
+});
+
+it('compares a file with itself in a revision, also from a folder below, and leaves no work tree', async () => {
+  const repository = join(folder, 'repository');
+  mkdirSync(join(repository, 'models'), { recursive: true });
+  const git = (...words: readonly string[]): string =>
+    execFileSync('git', ['-C', repository, ...words], { encoding: 'utf8' });
+  const file = join(repository, 'models/net.layers.yaml');
+  const text = readFileSync(small, 'utf8');
+  writeFileSync(file, text);
+  git('init', '--quiet');
+  git('add', '.');
+  git('-c', 'user.name=someone', '-c', 'user.email=a@example.org', 'commit', '--quiet', '--message', 'one');
+  writeFileSync(file, text.replace('Linear(64, 32)', 'Linear(64, 128)'));
+  const { status, out } = await run('compare', file, '--base', 'HEAD', '--batch', '1');
+  expect(status).toBe(0);
+  // 64 · 32 + 32 and 64 · 128 + 128 parameters.
+  expect(out).toMatch(/^parameters +2\.08 k +8\.32 k +4\.00×$/m);
+  expect(out).toMatch(/^layer +type +HEAD +now +now - HEAD +parameters/m);
+  expect(git('worktree', 'list').trim().split('\n')).toHaveLength(1);
+  const wrong = await run('compare', file, '--base', 'nowhere');
+  expect([wrong.status, wrong.out]).toEqual([2, '']);
+  expect(wrong.err).toContain('--base nowhere: the repository has no revision nowhere');
 });
 
 it('lists clusters, and the source of every number of one', async () => {

@@ -1,4 +1,4 @@
-/** The words of `layercost compare`: two models in one scenario, or one or two models in two. */
+/** The words of `layercost compare`: two models in one scenario, one or two models in two, or two revisions of a model. */
 
 import { oneOf, textOf, WrongArgument, wholeNumber } from './optionValues.ts';
 import { parseOptions } from './parseOptions.ts';
@@ -8,6 +8,8 @@ export interface ComparisonArguments {
   readonly command: 'compare';
   readonly left: ComparedFile;
   readonly right: ComparedFile;
+  /** A git revision: the left side is the file as it is there. */
+  readonly base: string | undefined;
   readonly format: 'table' | 'json';
 }
 
@@ -22,17 +24,23 @@ export function readCompare(rest: readonly string[]): ComparisonArguments {
   const { values, positionals } = parseOptions(joinSides(rest), {
     ...scenarioOptions,
     format: { type: 'string' },
+    base: { type: 'string' },
     left: { type: 'string' },
     right: { type: 'string' },
   });
-  const { left, right, format, ...shared } = values;
+  const { left, right, format, base, ...shared } = values;
   const [first, second = first, extra] = positionals;
   if (first === undefined || second === undefined || extra !== undefined) {
     throw new WrongArgument('layercost compare takes one or two model files: layercost compare A B');
   }
-  if (positionals.length === 1 && left === undefined && right === undefined) {
+  const reference = textOf(base);
+  if (reference?.startsWith('-')) throw new WrongArgument(`--base ${reference} is not a revision`);
+  if (reference !== undefined && positionals.length > 1) {
+    throw new WrongArgument('--base compares one file with itself in a revision; remove the second file');
+  }
+  if (positionals.length === 1 && left === undefined && right === undefined && reference === undefined) {
     throw new WrongArgument(
-      'layercost compare FILE needs two scenarios, such as --left "--cluster dgx-a100" --right "--cluster dgx-h100"',
+      'layercost compare FILE needs two scenarios, such as --left "--cluster dgx-a100" --right "--cluster dgx-h100", or a git revision: --base main',
     );
   }
   const side = (file: string, own: string | undefined): ComparedFile => {
@@ -48,6 +56,7 @@ export function readCompare(rest: readonly string[]): ComparisonArguments {
     command: 'compare',
     left: side(first, left),
     right: side(second, right),
+    base: reference,
     format: oneOf('--format', format, ['table', 'json'], 'table'),
   };
 }

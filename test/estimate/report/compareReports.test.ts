@@ -7,6 +7,7 @@ import { estimateModel } from '../../../server/src/estimate/estimateModel.ts';
 import { compareLayers, compareTotals } from '../../../server/src/estimate/report/compareReports.ts';
 import { layerTime } from '../../../server/src/estimate/report/layerCells.ts';
 import { makeReport } from '../../../server/src/estimate/report/makeReport.ts';
+import { comparisonTable } from '../../../server/src/estimate/report/renderComparison.ts';
 import type { Report } from '../../../server/src/estimate/report/report.ts';
 import { byteSourceOfBuffer } from '../../../server/src/formats/byteSource.ts';
 import type { ScenarioRequest } from '../../../server/src/model/scenario.ts';
@@ -55,6 +56,24 @@ it('compares layers by name, and counts those of one model alone', () => {
   const { layers } = compareLayers(left, wider);
   expect(layers.map(({ name, type }) => [name, type])).toEqual([['fc*', 'Linear × 2']]);
   expect(layers[0]?.more).toBeGreaterThan(0);
+});
+
+it('lists the layers of one revision alone, and what a layer trains and keeps more', () => {
+  const request = { cluster: 'v100-sxm2-16gb', precision: 'fp32', gpus: 1 } as const;
+  const before = reportOf(spec('fc2: Linear(512, 512)'), 'a.layers.yaml', request);
+  const after = reportOf(spec('fc2: Linear(512, 64)\n  - act2: ReLU()'), 'a.layers.yaml', request);
+  const { layers, onlyIn } = compareLayers(before, after);
+  expect(onlyIn).toEqual({ left: 0, right: 1 });
+  const rows = new Map(layers.map((layer) => [layer.name, layer]));
+  // 512 · 448 weights and 448 biases less; both keep their input alone.
+  expect(rows.get('fc*')).toMatchObject({ parameters: -(512 * 448 + 448), saved: 0 });
+  // A ReLU keeps its output: 8192 · 64 numbers of 4 bytes.
+  expect(rows.get('act2')).toMatchObject({ left: null, parameters: 0, saved: 8192 * 64 * 4 });
+  expect(rows.get('act2')?.right).toBe(rows.get('act2')?.more);
+  const text = comparisonTable(before, after, { left: 'main', right: 'now' });
+  expect(text).toMatch(/^act2 +ReLU +absent +\S+ .s +\+\S+ .s +\+2\.00 MiB$/m);
+  expect(text).toContain('Layers are compared by name: 1 layer only in now.');
+  expect(comparisonTable(before, before)).toContain('No layer differs');
 });
 
 it('gives no ratio of a bound', () => {

@@ -1,7 +1,7 @@
 /** `compare`: two models, or one model in two scenarios. */
 
 import { z } from 'zod';
-import { comparisonTable } from '../compareCommand.ts';
+import { comparisonTable } from '../../estimate/report/renderComparison.ts';
 import { costGiven } from './costGiven.ts';
 import { modelPath } from './modelPath.ts';
 import { scenarioSchema } from './scenarioSchema.ts';

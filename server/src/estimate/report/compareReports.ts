@@ -26,14 +26,18 @@ export interface ComparedQuantity {
   readonly text: { readonly left: string; readonly right: string };
 }
 
-/** Seconds of a layer in both: forward, backward, and the communication for which the GPU waits. */
+/** A layer that differs: seconds of forward, backward, and the communication for which the GPU waits. */
 export interface ComparedLayer {
   readonly name: string;
   readonly type: string;
-  readonly left: number;
-  readonly right: number;
+  /** null where that side has no such layer. */
+  readonly left: number | null;
+  readonly right: number | null;
   /** What it takes more on the right. */
   readonly more: number;
+  /** What it has more on the right: elements that are trained, and bytes kept for backward, null where those are unknown. */
+  readonly parameters: number;
+  readonly saved: number | null;
 }
 
 /** The totals of both, in the order of the table. */
@@ -59,8 +63,9 @@ export const compareTotals = (left: Report, right: Report): readonly ComparedQua
   });
 
 /**
- * Layers that both models have by name, those whose names differ in numbers alone as one, with the largest difference
- * first. Those that are of one model alone are not compared, but counted, and those whose time is unknown are left out.
+ * Layers that differ, compared by name, those whose names differ in numbers alone as one, with the largest difference of time
+ * first. Layers of one side alone are compared with nothing where most layers are of both, as in two revisions of a model;
+ * of two models they are counted only. Layers whose time is unknown are left out.
  */
 export function compareLayers(
   left: Report,
@@ -71,50 +76,83 @@ export function compareLayers(
 } {
   const ofLeft = layersByName(left);
   const ofRight = layersByName(right);
-  const groups = new Map<string, LayerPair[]>();
-  for (const [name, one] of ofLeft) {
-    const other = ofRight.get(name);
-    if (other === undefined) continue;
-    const key = JSON.stringify([name.replace(/\d+/g, '*'), other.type]);
-    groups.set(key, [...(groups.get(key) ?? []), { one, other }]);
-  }
-  const missing = (here: ReadonlyMap<string, unknown>, there: ReadonlyMap<string, unknown>): number =>
-    [...here.keys()].filter((name) => !there.has(name)).length;
+  const names = new Set([...ofLeft.keys(), ...ofRight.keys()]);
+  const pairs = [...names].map((name): LayerPair => ({ one: ofLeft.get(name), other: ofRight.get(name) }));
+  const onlyIn = {
+    left: pairs.filter(({ other }) => other === undefined).length,
+    right: pairs.filter(({ one }) => one === undefined).length,
+  };
+  const alone = onlyIn.left + onlyIn.right;
+  const isOfOneModel = alone <= pairs.length - alone;
+  const compared = pairs.filter((pair) => isOfOneModel || sidesOf(pair) === 'both');
   return {
-    layers: [...groups.values()]
+    layers: [...groupsOf(compared).values()]
       .flatMap(sumOfPairs)
       .toSorted((one, other) => Math.abs(other.more) - Math.abs(one.more)),
-    onlyIn: { left: missing(ofLeft, ofRight), right: missing(ofRight, ofLeft) },
+    onlyIn,
   };
 }
 
 interface LayerPair {
-  readonly one: LayerReport;
-  readonly other: LayerReport;
+  readonly one: LayerReport | undefined;
+  readonly other: LayerReport | undefined;
 }
 
-/** One row, or none where they take as long in both. */
-function sumOfPairs(pairs: readonly LayerPair[]): readonly ComparedLayer[] {
-  let [left, right] = [0, 0];
-  for (const { one, other } of pairs) {
-    const [before, after] = [timeWithWaiting(one), timeWithWaiting(other)];
-    if (before === null || after === null) return [];
-    left += before;
-    right += after;
+const sidesOf = ({ one, other }: LayerPair): 'left' | 'right' | 'both' =>
+  other === undefined ? 'left' : one === undefined ? 'right' : 'both';
+
+function groupsOf(pairs: readonly LayerPair[]): ReadonlyMap<string, readonly LayerPair[]> {
+  const groups = new Map<string, LayerPair[]>();
+  for (const pair of pairs) {
+    const key = keyOf(pair);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [pair]);
+    else group.push(pair);
   }
+  return groups;
+}
+
+const keyOf = (pair: LayerPair): string => {
+  const layer = pair.other ?? pair.one;
+  return JSON.stringify([layer?.name.replace(/\d+/g, '*'), layer?.type, sidesOf(pair)]);
+};
+
+/** One row, or none where they are alike in both. */
+function sumOfPairs(pairs: readonly LayerPair[]): readonly ComparedLayer[] {
   const [first] = pairs;
-  if (first === undefined || isRounding(left, right)) return [];
-  const { type } = first.other;
+  const layer = first?.other ?? first?.one;
+  if (first === undefined || layer === undefined) return [];
+  const sum = (of: (layer: LayerReport) => number | null, side: 'one' | 'other'): number | null =>
+    pairs.reduce<number | null>((total, pair) => {
+      const each = pair[side];
+      const value = each === undefined ? 0 : of(each);
+      return total === null || value === null ? null : total + value;
+    }, 0);
+  const [left, right] = [sum(timeWithWaiting, 'one'), sum(timeWithWaiting, 'other')];
+  if (left === null || right === null) return [];
+  const [before, after] = [sum(savedOf, 'one'), sum(savedOf, 'other')];
+  const saved = before === null || after === null ? null : after - before;
+  const parameters = pairs.reduce(
+    (total, { one, other }) => total + (other?.parameters ?? 0) - (one?.parameters ?? 0),
+    0,
+  );
+  const sides = sidesOf(first);
+  if (sides === 'both' && isRounding(left, right) && parameters === 0 && saved === 0) return [];
+  const changed = sides === 'both' && first.one?.type !== layer.type ? `${first.one?.type} → ` : '';
   return [
     {
-      name: sharedName(pairs.map(({ other }) => other.name)),
-      type: pairs.length === 1 ? type : `${type} × ${pairs.length}`,
-      left,
-      right,
+      name: sharedName(pairs.flatMap(({ one, other }) => (other ?? one)?.name ?? [])),
+      type: `${changed}${layer.type}${pairs.length === 1 ? '' : ` × ${pairs.length}`}`,
+      left: sides === 'right' ? null : left,
+      right: sides === 'left' ? null : right,
       more: right - left,
+      parameters,
+      saved,
     },
   ];
 }
+
+const savedOf = ({ memory }: LayerReport): number | null => memory.activations;
 
 const layersByName = (report: Report): ReadonlyMap<string, LayerReport> =>
   new Map(report.layers.filter(costsSomething).map((layer) => [layer.name, layer]));
