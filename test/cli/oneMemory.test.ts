@@ -8,7 +8,7 @@ import { costModelFile, type ModelFile, openModelFile } from '../../server/src/c
 import { printData } from '../../server/src/cli/streams.ts';
 import type { SweepArguments } from '../../server/src/cli/sweepArguments.ts';
 import { runSweepCommand } from '../../server/src/cli/sweepCommand.ts';
-import { glanceAt } from '../../server/src/estimate/report/glance.ts';
+import { glanceAt, limitSentence } from '../../server/src/estimate/report/glance.ts';
 import { makeReport } from '../../server/src/estimate/report/makeReport.ts';
 import { comparisonTable } from '../../server/src/estimate/report/renderComparison.ts';
 import { renderTable } from '../../server/src/estimate/report/renderTable.ts';
@@ -66,6 +66,7 @@ function judge(file: ModelFile, path: string, request: ScenarioRequest, swept: u
   expect(row(comparisonTable(report, report), 'memory'), of).toMatch(startsWith(`${shown} +${shown} `));
   const tile = glanceAt(report).find(({ name }) => name === 'peak memory');
   expect([tile?.value, tile?.detail.replace(/^.* % /, '')], of).toEqual([shown, ofGpu]);
+  expect(limitSentence(report).startsWith('The step does not fit into memory; '), of).toBe(fits === 'no');
   const [lens] = codeLenses(viewLayerSpec(readFileSync(path, 'utf8'), estimate));
   expect(lens?.title, of).toContain(` · ${shown} ${ofGpu}`);
   expect(swept, of).toMatchObject({ memory: needed, capacity, fits });

@@ -284,7 +284,8 @@ describe.each(Object.entries(cases))('%s', (_, [contents, name, says]) => {
         .replaceAll(/<[^>]*>/g, ' ')
         .replaceAll(/\s+/g, ' ');
       expect(text).toMatch(/step time\W+≥\s/);
-      expect(text).toMatch(/memory\W+≥\s/);
+      // With a part left out, no step is sure to fit.
+      expect(text).toMatch(/memory\W+may not fit: ≥\s/);
       expect(text).toMatch(/FLOPs\W+≥\s/);
     }
   });

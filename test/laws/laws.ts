@@ -18,6 +18,7 @@ import { scaleInSteps } from '../../server/src/estimate/scaling/scaleJob.ts';
 import type { ClusterProfile } from '../../server/src/hardware/clusterProfile.ts';
 import { findCluster } from '../../server/src/hardware/clusters.ts';
 import { thresholdOf } from '../../server/src/model/findingThresholds.ts';
+import { gpuMemory } from '../../server/src/model/gpuMemory.ts';
 import type { Scenario, ScenarioRequest } from '../../server/src/model/scenario.ts';
 import type { StepCost } from '../../server/src/model/stepCost.ts';
 import { finish } from '../../server/src/model/steps.ts';
@@ -300,7 +301,7 @@ const curveIsReport: Law = ({ opened, cost, request, scenario, again }) => {
     return first(
       equal('step', point.step, totals.time.step),
       equal('throughput', point.throughput, totals.throughput),
-      equal('memory', point.memory, totals.memory.peak),
+      equal('memory', point.memory, gpuMemory(cost).needed),
       scenario.gpus > 1 ? equal('efficiency', point.scalingEfficiency, totals.strongScalingEfficiency) : '',
     );
   }
@@ -309,7 +310,7 @@ const curveIsReport: Law = ({ opened, cost, request, scenario, again }) => {
     equal('step', point.step, totals.time.step),
     equal('throughput', point.throughput, totals.throughput),
     equal('efficiency', point.scalingEfficiency, totals.scalingEfficiency),
-    equal('memory', point.memory, totals.memory.peak),
+    equal('memory', point.memory, gpuMemory(cost).needed),
     // Workers that are unlike have no single GPU that stands for all.
     request.workers === undefined && alone !== null && totals.time.exact && totals.scalingEfficiency !== null
       ? equal('efficiency', totals.scalingEfficiency, alone / (totals.time.step ?? 1))

@@ -77,11 +77,15 @@ function passName({ scenario, decoding }: Report): string {
   return decoding === undefined ? 'one forward pass' : 'one token of each sequence';
 }
 
-/** Sums that miss a part say nothing of what limits. */
+/** Whether it runs at all comes first. Sums that miss a part say nothing of what limits. */
 export function limitSentence({ totals }: Report): string {
   const { kind, share } = totals.limit;
-  return totals.time.exact ? sentences[kind](formatPercent(share)) : '';
+  const room = totals.memory.fits === 'no' ? [noRoom] : [];
+  const limit = totals.time.exact ? [sentences[kind](formatPercent(share))] : [];
+  return [...room, ...limit].join(' ');
 }
+
+const noRoom = 'The step does not fit into memory; its times are of a GPU with room for it.';
 
 const sentences: Readonly<Record<StepLimit['kind'], (share: string) => string>> = {
   compute: (share) =>

@@ -32,6 +32,8 @@ export function fusedGroups(
     if (kind === undefined || !isOneKernel(composite, kind === 'attention' ? fusedAttention : undefined))
       continue;
     if (!operators.every((index) => costs[index]?.kind === 'known')) continue;
+    // What is computed of constants alone is no kernel of a step.
+    if (operators.every((index) => analysis.costing.auxiliary.shapeArithmetic[index])) continue;
     const isAsked = kind === 'attention' && fusedAttention === true;
     if (kind === 'attention' && !isAsked && !isOfFusedKernels(training, composite)) continue;
     const known: Composite = isAsked ? { ...composite, launchedAs: 'one' } : composite;
