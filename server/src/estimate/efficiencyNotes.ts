@@ -1,10 +1,9 @@
 /** What makes a scaling efficiency hard to read: more than all of it, and a single GPU that could not run the step. */
 
 import { formatBytes, formatTime } from '../model/format.ts';
-import { bytes } from '../model/units.ts';
 import type { StepTimes } from '../schedule/stepTimeline.ts';
 import { memoryOf } from './memory/memoryOf.ts';
-import { runtimeReserve } from './memory/reservedMemory.ts';
+import { withRuntime } from './memory/reservedMemory.ts';
 import { planForGpus, type StepPlan } from './plan/stepPlan.ts';
 
 /** Clauses to follow the efficiency; `here` is the step on all GPUs, `alone` that of one by itself. */
@@ -39,7 +38,7 @@ const most = 0.5;
 /** The step of a single GPU is compared with whether it fits there or not. */
 function baselineNotes(plan: StepPlan): readonly string[] {
   const { peak, capacity } = memoryOf(planForGpus(plan, 1));
-  const needed = bytes(peak + runtimeReserve);
+  const needed = withRuntime(peak);
   return needed <= capacity
     ? []
     : [`against a single GPU that would need ${formatBytes(needed)} of its ${formatBytes(capacity)}`];

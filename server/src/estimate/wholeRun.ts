@@ -23,14 +23,15 @@ export function wholeRun(
   step: Seconds,
   isStepExact: boolean,
 ): RunCost | undefined {
-  const { run, gpus } = scenario;
+  const { run } = scenario;
   const steps = stepsOfRun(scenario);
   if (run === undefined || steps === undefined) return undefined;
   const loading = loadingTime(scenario, cluster, placement, handling);
   const isKnown = run.start !== undefined && loading !== null;
   const known = seconds((run.start ?? 0) + (loading ?? 0));
   const time = seconds(known + steps * step);
-  const { price } = run;
+  const price = priceOfRun(scenario, time);
+  const offer = run.price?.offer;
   return {
     steps,
     initialisation: isKnown || known > 0 ? known : null,
@@ -38,10 +39,14 @@ export function wholeRun(
     time,
     // A start that nobody gave takes time too.
     exact: isKnown && isStepExact,
-    price: price === undefined ? null : (time / 3600) * gpus * price.perGpuHour,
-    ...(price?.offer === undefined ? {} : { offer: price.offer }),
+    price: price ?? null,
+    ...(offer === undefined ? {} : { offer }),
   };
 }
+
+/** US dollars of so many seconds; `undefined` where no price is known. */
+export const priceOfRun = ({ run, gpus }: Scenario, time: number): number | undefined =>
+  run?.price === undefined ? undefined : (time / 3600) * gpus * run.price.perGpuHour;
 
 /** Steps of all epochs; `undefined` where no run is described. */
 export function stepsOfRun({

@@ -1,7 +1,7 @@
 /** What serves a goal, why the next loses, and the layouts that no other beats. */
 
 import {
-  chooseLayout,
+  type chooseLayout,
   gpuSecondsOf,
   moneyOf,
   type PlanGoal,
@@ -19,8 +19,7 @@ export interface AskedGoal {
   readonly deadline?: number;
 }
 
-export function goalText(layouts: readonly PlannedLayout[], { goal, deadline }: AskedGoal): string {
-  const result = chooseLayout(layouts, goal, deadline);
+export function goalText(result: ReturnType<typeof chooseLayout>, { goal, deadline }: AskedGoal): string {
   if ('problem' in result) return `${result.problem}.`;
   const within = deadline === undefined ? '' : ` within ${formatTime(seconds(deadline))}`;
   const { chosen, why } = result;

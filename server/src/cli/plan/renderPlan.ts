@@ -38,7 +38,7 @@ export function renderPlan(
     )}\n`;
   const tables = planned.map((each) => planTable(each, top));
   const several = planned.length > 1 ? [gpusTable(planned)] : [];
-  const goal = layouts.length === 0 ? [] : [goalText(layouts, asked), frontTable(layouts, top)];
+  const goal = layouts.length === 0 ? [] : [goalText(choice, asked), frontTable(layouts, top)];
   return `${[...several, ...tables, ...goal].join('\n\n')}\n`;
 }
 

@@ -22,38 +22,27 @@ export function batchWhere(
   margin: (plan: StepPlan, growth: number) => number,
 ): LargerBatch | undefined {
   const most = plan.training.batch * largestGrowth;
-  let from: CostedBatch = { plan, margin: margin(plan, 1) };
-  let before: CostedBatch | undefined;
-  for (let tries = 0; tries < mostTries; tries += 1) {
-    const { batch: present } = from.plan.training;
-    const found =
-      enoughByLine(before, from) ??
-      enoughIfProportional(present, most, (growth) => margin(from.plan, growth) >= 0);
-    if (found === undefined) return undefined;
-    const batch = Math.min(most, Math.max(found, Math.ceil(present * leastGrowth)));
+  let from = plan;
+  /** Of `from`, where a search goes on from it. */
+  let missing: number | undefined;
+  let next = enoughIfProportional(plan.training.batch, most, (growth) => margin(plan, growth) >= 0);
+  for (let tries = 0; tries < mostTries && next !== undefined; tries += 1) {
+    const { batch: present } = from.training;
+    const batch = Math.min(most, Math.max(next, Math.ceil(present * leastGrowth)));
     const there = recost(plan, { batchPerGpu: batch });
     if (there === undefined) return { batch };
-    const costed = { plan: there, margin: margin(there, 1) };
-    if (costed.margin >= 0) return { batch, plan: there };
+    const reached = margin(there, 1);
+    if (reached >= 0) return { batch, plan: there };
     if (batch === most) return undefined;
-    before = from;
-    from = costed;
+    const risen = reached - (missing ?? margin(from, 1));
+    next =
+      risen > 0
+        ? Math.ceil(batch - (reached * (batch - present)) / risen)
+        : enoughIfProportional(batch, most, (growth) => margin(there, growth) >= 0);
+    from = there;
+    missing = reached;
   }
   return undefined;
-}
-
-interface CostedBatch {
-  readonly plan: StepPlan;
-  /** Seconds, negative where the step does not hold. */
-  readonly margin: number;
-}
-
-/** The batch at which the line through two margins crosses zero; `undefined` where it does not rise. */
-function enoughByLine(first: CostedBatch | undefined, second: CostedBatch): number | undefined {
-  if (first === undefined || second.margin <= first.margin) return undefined;
-  const { batch } = second.plan.training;
-  const rise = (second.margin - first.margin) / (batch - first.plan.training.batch);
-  return Math.ceil(batch - second.margin / rise);
 }
 
 /** Times that a step is costed for one line of advice. */

@@ -5,7 +5,7 @@ import { formatBytes } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { bytes } from '../../model/units.ts';
 import { placeableBatch } from '../memory/placeableBatch.ts';
-import { fitOf, mostRuntimeReserve, runtimeReserve } from '../memory/reservedMemory.ts';
+import { fitOf, mostRuntimeReserve, runtimeReserve, withRuntime } from '../memory/reservedMemory.ts';
 import { tightestGpu } from '../memory/tightestGpu.ts';
 import type { EstimatedStep } from './estimatedStep.ts';
 
@@ -26,7 +26,7 @@ export function littleMemoryLeft({ plan, memory, reserved }: EstimatedStep): rea
       code: 'findings/little-memory-left',
       severity: 'information',
       layer: '',
-      message: `The step needs ${formatBytes(bytes(bounds.high + runtimeReserve))} or more; ${tightestGpu(plan).title} has ${formatBytes(memory.capacity)}. Tensors need ${formatBytes(memory.peak)} at once${peak > longer * memory.peak ? `, ${formatBytes(peak)} while Python variables keep tensors alive until calls return` : ''}, for which the caching allocator reserves up to ${formatBytes(most)}. Driver, framework and what kernels work in take ${formatBytes(runtimeReserve)} to ${formatBytes(mostRuntimeReserve)}`,
+      message: `The step needs ${formatBytes(withRuntime(bounds.high))} or more; ${tightestGpu(plan).title} has ${formatBytes(memory.capacity)}. Tensors need ${formatBytes(memory.peak)} at once${peak > longer * memory.peak ? `, ${formatBytes(peak)} while Python variables keep tensors alive until calls return` : ''}, for which the caching allocator reserves up to ${formatBytes(most)}. Driver, framework and what kernels work in take ${formatBytes(runtimeReserve)} to ${formatBytes(mostRuntimeReserve)}`,
       fix:
         batch > 0
           ? `Lower the batch per GPU to ${batch}, which certainly fits, or ${segments}`

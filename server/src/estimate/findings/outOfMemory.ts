@@ -5,10 +5,10 @@ import { resolveFramework } from '../../frameworks/registry.ts';
 import { capitalized } from '../../model/capitalized.ts';
 import { formatBytes, formatPercent } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
-import { bytes } from '../../model/units.ts';
+import { type Bytes, bytes } from '../../model/units.ts';
 import { memoryOf } from '../memory/memoryOf.ts';
 import { isLong, placeableBatch } from '../memory/placeableBatch.ts';
-import { fitsAtBest, runtimeReserve } from '../memory/reservedMemory.ts';
+import { fitsAtBest, runtimeReserve, withRuntime } from '../memory/reservedMemory.ts';
 import type { StepMemory } from '../memory/stepMemory.ts';
 import { tightestGpu } from '../memory/tightestGpu.ts';
 import { type HeldTables, heldTables } from '../plan/heldTables.ts';
@@ -19,7 +19,6 @@ import type { EstimatedStep } from './estimatedStep.ts';
 export function outOfMemory({ plan, memory, reserved, timeline }: EstimatedStep): readonly Finding[] {
   if (fitsAtBest(memory, reserved)) return [];
   const room = memory.capacity - runtimeReserve;
-  const taken = memory.peak > room ? memory.peak : reserved().bounds.high;
   const [kind, size] = largestKind(memory, plan.scenario.mode === 'training');
   const batch = placeable(plan, memory, room);
   const { title } = tightestGpu(plan);
@@ -29,7 +28,7 @@ export function outOfMemory({ plan, memory, reserved, timeline }: EstimatedStep)
       code: 'findings/out-of-memory',
       severity: 'warning',
       layer: '',
-      message: `The step needs ${formatBytes(bytes(taken + runtimeReserve))}; ${title} has ${formatBytes(memory.capacity)}. Tensors need ${formatBytes(memory.peak)}${memory.peak > room ? '' : `, for which the caching allocator reserves up to ${formatBytes(taken)}`}, driver and framework ${formatBytes(runtimeReserve)}. The largest part is ${kind}, ${formatBytes(size)}`,
+      message: `${shortageText('The step', title, memory, () => reserved().bounds.high)}. The largest part is ${kind}, ${formatBytes(size)}`,
       fix:
         batch > 0
           ? [
@@ -40,6 +39,19 @@ export function outOfMemory({ plan, memory, reserved, timeline }: EstimatedStep)
       ...(batch > 0 ? { change: { kind: 'batch', batch } } : {}),
     },
   ];
+}
+
+/** What `who` needs and what the GPU has. `mostReserved`: what the allocator takes, where tensors alone would fit. */
+export function shortageText(
+  who: string,
+  gpu: string,
+  { peak, capacity }: { readonly peak: Bytes; readonly capacity: Bytes },
+  mostReserved: () => Bytes,
+): string {
+  const reserved = withRuntime(peak) > capacity ? undefined : mostReserved();
+  const places =
+    reserved === undefined ? '' : `, for which the caching allocator reserves up to ${formatBytes(reserved)}`;
+  return `${who} needs ${formatBytes(withRuntime(reserved ?? peak))}; ${gpu} has ${formatBytes(capacity)}. Tensors need ${formatBytes(peak)}${places}, driver and framework ${formatBytes(runtimeReserve)}`;
 }
 
 /** The largest batch found that is not out of memory itself; of a long step the largest whose tensors fit. */
@@ -70,8 +82,7 @@ function checkpointAdvice(plan: StepPlan, memory: StepMemory, step: number): rea
   const batch = peak <= room ? training.batch : placeable(after, less, room);
   if (batch === 0) return [];
   const longer = step > 0 ? timesOf(after, 'middle').step / step - 1 : 0;
-  const needs =
-    peak <= room ? `needs ${formatBytes(bytes(peak + runtimeReserve))}` : `lets a batch of ${batch} fit`;
+  const needs = peak <= room ? `needs ${formatBytes(withRuntime(peak))}` : `lets a batch of ${batch} fit`;
   return [
     `keep only the inputs of its ${blocks} blocks (checkpoint: block), which ${needs} and takes ${formatPercent(longer)} longer at the same batch`,
   ];
@@ -109,7 +120,7 @@ function tablesAdvice(plan: StepPlan, memory: StepMemory): readonly string[] {
   return peak > memory.peak / 2
     ? []
     : [
-        `shard the embedding tables over the ${scenario.gpus} GPUs (embeddings=table-wise), which needs ${formatBytes(bytes(peak + runtimeReserve))}`,
+        `shard the embedding tables over the ${scenario.gpus} GPUs (embeddings=table-wise), which needs ${formatBytes(withRuntime(peak))}`,
       ];
 }
 

@@ -27,6 +27,9 @@ export const runtimeReserve = bytes(512 * 2 ** 20);
  */
 export const mostRuntimeReserve = bytes(1.9 * 2 ** 30);
 
+/** What a GPU needs where tensors take so much. */
+export const withRuntime = (tensors: number): Bytes => bytes(tensors + runtimeReserve);
+
 export interface ReservedMemory {
   /** What tensors need at least, rounded to segments, and what the allocator takes where the GPU has all it asks for. */
   readonly bounds: Range<Bytes>;

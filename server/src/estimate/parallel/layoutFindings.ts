@@ -8,8 +8,8 @@ import { formatBytes, formatCount, formatPercent, formatTime } from '../../model
 import { contextExchanges, type FrameworkChoice, type ParallelScenario } from '../../model/scenario.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { bytes, seconds } from '../../model/units.ts';
-import { largestKind } from '../findings/outOfMemory.ts';
-import { runtimeReserve } from '../memory/reservedMemory.ts';
+import { largestKind, shortageText } from '../findings/outOfMemory.ts';
+import { withRuntime } from '../memory/reservedMemory.ts';
 import { passesOf } from '../plan/stepPlan.ts';
 import { expertFindings } from './expertFindings.ts';
 import { bubbleOf, exchangeTimeOf, type LaidOutStep, layOutStep } from './laidOutStep.ts';
@@ -33,7 +33,6 @@ function outOfMemory(step: LaidOutStep): readonly Finding[] {
   if (fits(step)) return [];
   const { plan, memories, fullest, cluster, parallel } = step;
   const { kinds, peak, capacity } = itemAt(memories, fullest);
-  const taken = peak + runtimeReserve > capacity ? peak : step.reserved().bounds.high;
   const [kind, size] = largestKind(kinds, true);
   const where = parallel.pipeline === 1 ? 'The step' : `Stage ${fullest + 1} of ${plan.ranks.length}`;
   const fitting = outOfMemoryWays(step)
@@ -46,14 +45,14 @@ function outOfMemory(step: LaidOutStep): readonly Finding[] {
     .slice(0, 2)
     .map(
       ({ text, after }) =>
-        `${text}, which needs ${formatBytes(bytes(peakOf(after) + runtimeReserve))} and takes ${timeOf(after)} a step`,
+        `${text}, which needs ${formatBytes(withRuntime(peakOf(after)))} and takes ${timeOf(after)} a step`,
     );
   return [
     {
       code: 'findings/out-of-memory',
       severity: 'warning',
       layer: '',
-      message: `${where} needs ${formatBytes(bytes(taken + runtimeReserve))}; ${cluster.gpu.title} has ${formatBytes(capacity)}. Tensors need ${formatBytes(peak)}${taken === peak ? '' : `, for which the caching allocator reserves up to ${formatBytes(taken)}`}, driver and framework ${formatBytes(runtimeReserve)}. The largest part is ${kind}, ${formatBytes(size)}`,
+      message: `${shortageText(where, cluster.gpu.title, { peak, capacity }, () => step.reserved().bounds.high)}. The largest part is ${kind}, ${formatBytes(size)}`,
       fix:
         better.length > 0
           ? capitalized(better.join('; or '))

@@ -2,7 +2,7 @@
 
 import { formatCount, formatPercent, formatTime } from '../../model/format.ts';
 import { seconds } from '../../model/units.ts';
-import { stepsOfRun } from '../wholeRun.ts';
+import { priceOfRun, stepsOfRun } from '../wholeRun.ts';
 import { whySlower } from './compareLayouts.ts';
 import type { PlannedLayout } from './paretoFront.ts';
 
@@ -58,8 +58,7 @@ export function runTimeOf({ layout }: PlannedLayout): number | undefined {
 /** US dollars of a run; `undefined` where its samples or its price are not known. */
 export function moneyOf(planned: PlannedLayout): number | undefined {
   const time = runTimeOf(planned);
-  const price = planned.layout.cost.scenario.run?.price?.perGpuHour;
-  return time === undefined || price === undefined ? undefined : (time / 3600) * planned.gpus * price;
+  return time === undefined ? undefined : priceOfRun(planned.layout.cost.scenario, time);
 }
 
 /** Of one step: money is in proportion to it. */
