@@ -7,14 +7,13 @@ import { compareMeasured, type MeasuredComparison } from '../benchmark/compareMe
 import { layerSum, layerSumLines } from '../benchmark/layerSum.ts';
 import { measuredLines } from '../benchmark/measuredLines.ts';
 import { type PlannedRun, plannedRun, plannedWithBatch } from '../benchmark/plannedRun.ts';
-import { type BenchmarkOptions, runBenchmark } from '../benchmark/runBenchmark.ts';
+import { runBenchmark } from '../benchmark/runBenchmark.ts';
 import { runSmaller } from '../benchmark/runSmaller.ts';
 import { runTrace } from '../benchmark/runTrace.ts';
 import { planSharedStep } from '../benchmark/sharedStep.ts';
 import { sharedStepLines } from '../benchmark/sharedStepLines.ts';
 import { traceLines } from '../benchmark/traceLines.ts';
 import { formatBytes } from '../model/format.ts';
-import type { Scenario } from '../model/scenario.ts';
 import { bytes } from '../model/units.ts';
 import { keepResult } from '../node/keepResult.ts';
 import { machineOfDevice } from '../node/machineFile.ts';
@@ -48,16 +47,10 @@ export async function runBenchmarkCommand(
     printMessage(`${given.file}: error: ${shared.refusal}`);
     return 1;
   }
-  const sharing = (plan: BenchmarkPlan, scenario: Scenario): Pick<BenchmarkOptions, 'shared'> => {
-    const how = ranks === undefined ? undefined : planSharedStep(plan, scenario);
-    return ranks === undefined || how === undefined || 'refusal' in how
-      ? {}
-      : { shared: { ranks, how: how.how } };
-  };
+  // A smaller batch changes neither parameters nor the blocks that own them.
+  const sharing = ranks === undefined || shared === undefined ? {} : { shared: { ranks, how: shared.how } };
   const outcome = await runWithProgress(given, (running) =>
-    runSmaller(first, smaller, ({ plan, scenario }) =>
-      runBenchmark(plan, { ...running, ...sharing(plan, scenario) }),
-    ),
+    runSmaller(first, smaller, ({ plan }) => runBenchmark(plan, { ...running, ...sharing })),
   );
   if (outcome.measurements === undefined) return 1;
   const { plan, scenario, cost } = outcome.made;

@@ -1,7 +1,7 @@
 /** The options that describe a scenario, the same for every command that costs a model. */
 
 import { readFrameworkText } from '../formats/frameworkText.ts';
-import type { LayoutRequest } from '../formats/layouts/degrees.ts';
+import { besideBatch } from '../formats/layouts/degrees.ts';
 import { readLayoutText } from '../formats/layouts/readLayoutText.ts';
 import {
   type GroupResult,
@@ -125,11 +125,6 @@ export function readScenario(values: ScenarioValues, gpus: number | undefined): 
       ...(run === undefined ? {} : { run }),
     },
   };
-}
-
-/** `--batch` counts the samples of a pass; a batch over all GPUs beside it would be a second one. */
-function besideBatch({ globalBatch, ...layout }: LayoutRequest, batch: number | undefined): LayoutRequest {
-  return globalBatch === undefined || batch !== undefined ? layout : { ...layout, globalBatch };
 }
 
 /** `--run samples=1281167,epochs=90`: numbers that belong together. */

@@ -26,7 +26,7 @@ import type { Gradient } from './gradient.ts';
 import { fromZero, oneOf, positiveNumber } from './options.ts';
 import { packBuckets, packWithin } from './packBuckets.ts';
 import { both, copyIntoBuffer } from './pytorch/gradientHandling.ts';
-import { eagerOptions, eagerPytorch } from './pytorchDdp.ts';
+import { eagerOptionsWith, eagerPytorch } from './pytorchDdp.ts';
 import { bytesPerElementOf } from './pytorchFsdp.ts';
 import { gathersOfForward, shardedMessages, shardStream, type Unit, unitOf } from './shardedUnits.ts';
 
@@ -78,9 +78,7 @@ export const deepspeedZero: FrameworkEntry = {
       documentation: 'stage 3: parameters with at most so many elements stay whole',
       expects: fromZero,
     },
-    ...eagerOptions.map((option) =>
-      option.name === 'weights' ? { ...option, default: 'half-with-copy' } : option,
-    ),
+    ...eagerOptionsWith({ weights: 'half-with-copy' }),
   ],
   create: (options) => ({
     ...eagerPytorch(options),

@@ -24,7 +24,7 @@ import type { Gradient } from './gradient.ts';
 import type { AskedLayout } from './layoutRules.ts';
 import { oneOf, positiveNumber } from './options.ts';
 import { type Bucket, ncclStream, packBuckets } from './packBuckets.ts';
-import { eagerOptions, eagerPytorch } from './pytorchDdp.ts';
+import { eagerOptionsWith, eagerPytorch } from './pytorchDdp.ts';
 
 /** Of eager PyTorch's options, those that Megatron-LM decides itself. */
 const ownDefaults: Readonly<Record<string, string>> = {
@@ -96,9 +96,7 @@ export const megatron: FrameworkEntry = {
         'with overlap-grad-reduce, elements of a bucket (ddp_bucket_size); auto: the larger of 40 million, and 1 million for each copy',
       expects: autoOrNumber,
     },
-    ...eagerOptions
-      .filter(({ name }) => !decided.includes(name))
-      .map((option) => ({ ...option, default: ownDefaults[option.name] ?? option.default })),
+    ...eagerOptionsWith(ownDefaults, decided),
   ],
   contradiction: (options) => {
     if (options.get('overlap-param-gather') !== 'true') return undefined;

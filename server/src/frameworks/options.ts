@@ -48,7 +48,10 @@ export function readOptions(
   for (const [name, text] of Object.entries(given)) {
     const option = known.find((candidate) => candidate.name === name);
     const expected = option?.expects(text);
-    const refusing = setting.find((other) => other.option.refuses?.(other.text, name) !== undefined);
+    const [refusal] = setting.flatMap((by) => {
+      const reason = by.option.refuses?.(by.text, name);
+      return reason === undefined ? [] : [`${reason}; leave it out, or set a later \`${by.option.name}\``];
+    });
     if (option === undefined) {
       const meant = didYouMeanOneOf(
         name,
@@ -59,14 +62,8 @@ export function readOptions(
       );
     } else if (expected !== undefined) {
       issues.push(invalid(name, `Option \`${name}\` of \`${framework}\` is "${text}"; it takes ${expected}`));
-    } else if (refusing !== undefined && text !== option.default) {
-      const reason = refusing.option.refuses?.(refusing.text, name);
-      issues.push(
-        invalid(
-          name,
-          `\`${name}=${text}\` of \`${framework}\` does nothing: ${reason}; leave it out, or set a later \`${refusing.option.name}\``,
-        ),
-      );
+    } else if (refusal !== undefined && text !== option.default) {
+      issues.push(invalid(name, `\`${name}=${text}\` of \`${framework}\` does nothing: ${refusal}`));
     } else {
       values.set(name, text);
     }

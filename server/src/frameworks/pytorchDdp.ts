@@ -126,6 +126,15 @@ export const eagerOptions: readonly FrameworkOption[] = [
   },
 ];
 
+/** The same of a framework on top of PyTorch that sets some otherwise, and leaves those it decides to nobody. */
+export const eagerOptionsWith = (
+  defaults: Readonly<Record<string, string>>,
+  decided: readonly string[] = [],
+): readonly FrameworkOption[] =>
+  eagerOptions
+    .filter(({ name }) => !decided.includes(name))
+    .map((option) => ({ ...option, default: defaults[option.name] ?? option.default }));
+
 export const pytorchDdp: FrameworkEntry = {
   name: 'pytorch-ddp',
   documentation: 'PyTorch DistributedDataParallel: gradient buckets all-reduced during backward',

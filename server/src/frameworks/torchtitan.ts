@@ -15,7 +15,7 @@ import type { FrameworkEntry } from './frameworkEntry.ts';
 import { type FullSharding, fsdpExchange, fsdpInference, waysOf } from './fsdpExchange.ts';
 import type { AskedLayout } from './layoutRules.ts';
 import { oneOf } from './options.ts';
-import { eagerOptions, eagerPytorch } from './pytorchDdp.ts';
+import { eagerOptionsWith, eagerPytorch } from './pytorchDdp.ts';
 import { bytesPerElementOf } from './pytorchFsdp.ts';
 
 const ownDefaults: Readonly<Record<string, string>> = { 'optimizer-kernels': 'fused', 'clip-norm': 'true' };
@@ -50,9 +50,7 @@ export const torchtitan: FrameworkEntry = {
         'whether blocks are given up after forward and gathered again: always, never, or default, which is never beside a pipeline (fsdp_reshard_after_forward)',
       expects: oneOf('default', 'always', 'never'),
     },
-    ...eagerOptions
-      .filter(({ name }) => !decided.includes(name))
-      .map((option) => ({ ...option, default: ownDefaults[option.name] ?? option.default })),
+    ...eagerOptionsWith(ownDefaults, decided),
   ],
   create: (options) => ({
     ...eagerPytorch(new Map([...options, ['weights', 'fp32'], ['gradients', 'new']]), false),

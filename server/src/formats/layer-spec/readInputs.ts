@@ -5,9 +5,9 @@ import { insertion } from '../../model/issue.ts';
 import { didYouMean } from '../../model/nearestName.ts';
 import { parseExpression } from './parseExpression.ts';
 import { parseShape, parseTensorType, type TensorType } from './parseTensorType.ts';
-import { isNothing, nameOf, type SpecReading } from './specReading.ts';
+import { nameOf, type SpecReading } from './specReading.ts';
 import type { SpecDimension, SpecInput } from './syntax.ts';
-import type { YamlEntry, YamlNode } from './yamlTree.ts';
+import { isNothing, type YamlEntry, type YamlNode } from './yamlTree.ts';
 
 export function readInputs(reading: SpecReading, entry: YamlEntry | undefined): readonly SpecInput[] {
   const inputs: SpecInput[] = [];

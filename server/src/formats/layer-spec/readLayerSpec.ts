@@ -14,7 +14,7 @@ import { ReadingCache } from './readingCache.ts';
 import { readLayers } from './readLayers.ts';
 import { readScenario } from './readScenario.ts';
 import { readYaml } from './readYaml.ts';
-import { fitsKey, has, isLibrary, modelKeys, neededKeys, specKeys } from './specKeys.ts';
+import { has, isLibrary, modelKeys, neededKeys, specKeys } from './specKeys.ts';
 import { type IndentedSpec, nameOf, type ReadSpec, SpecReading, spanOf } from './specReading.ts';
 import type { LayerSpec, Name, Reference, SpecBody, SpecInclude, SpecModel } from './syntax.ts';
 import type { MeantIndents } from './yamlLines.ts';
@@ -85,7 +85,7 @@ function readSpec(
     const message = 'a layer spec is a mapping with the keys `inputs` and `layers`';
     return reading.report('spec/structure', message, root.span);
   }
-  const entries = reading.knownEntries(root.entries, specKeys, 'a layer spec', fitsKey);
+  const entries = reading.knownEntries(root.entries, specKeys, 'a layer spec');
   const body = readBody(reading, entries);
   const models = readModels(reading, entries.get('models'));
   expectKeys(reading, body, models, root.span.start);
@@ -127,7 +127,7 @@ function readModels(reading: SpecReading, entry: YamlEntry | undefined): readonl
       reading.report('spec/structure', message, name.span);
       continue;
     }
-    const entries = reading.knownEntries(reading.mappingOf(model, name.text), modelKeys, 'a model', fitsKey);
+    const entries = reading.knownEntries(reading.mappingOf(model, name.text), modelKeys, 'a model');
     models.push({ ...readBody(reading, entries), name, span: spanOf(model) });
   }
   return models;

@@ -1,10 +1,17 @@
 /** Reads lists of layers, each on a line of its own: `- name: call`. */
 
 import { insertion, type Repair, type TextSpan } from '../../model/issue.ts';
-import { isNothing, type SpecReading } from './specReading.ts';
+import type { SpecReading } from './specReading.ts';
 import type { LayerCall, Name, SpecLayer } from './syntax.ts';
 import type { Parsed } from './tokenCursor.ts';
-import { dividedAtBlank, missingColon, type YamlEntry, type YamlList, type YamlScalar } from './yamlTree.ts';
+import {
+  dividedAtBlank,
+  isNothing,
+  missingColon,
+  type YamlEntry,
+  type YamlList,
+  type YamlScalar,
+} from './yamlTree.ts';
 
 /** The layers below `layers`, or below the key of a block. */
 export function readLayers(reading: SpecReading, entry: YamlEntry | undefined): readonly SpecLayer[] {

@@ -18,7 +18,7 @@ import {
   precisions,
   type ScenarioRequest,
 } from '../../model/scenario.ts';
-import type { LayoutRequest } from '../layouts/degrees.ts';
+import { besideBatch, type LayoutRequest } from '../layouts/degrees.ts';
 import { readLayoutText } from '../layouts/readLayoutText.ts';
 import {
   type GroupResult,
@@ -231,12 +231,10 @@ function withLayout(
   spans: Map<string, TextSpan>,
 ): ScenarioRequest {
   if (layout === undefined) return scenario;
-  const { globalBatch, ...own } = layout;
-  const batch = globalBatch === undefined || scenario.batch !== undefined ? {} : { globalBatch };
+  const own = besideBatch(layout, scenario.batch);
   const span = spans.get('parallel');
-  for (const key of Object.keys({ ...own, ...batch }))
-    if (span !== undefined && !spans.has(key)) spans.set(key, span);
-  return { ...own, ...batch, ...scenario };
+  for (const key of Object.keys(own)) if (span !== undefined && !spans.has(key)) spans.set(key, span);
+  return { ...own, ...scenario };
 }
 
 function assign<Target, Key extends keyof Target>(

@@ -1,8 +1,7 @@
 /** The keys of a layer spec. */
 
-import { isNothing } from './specReading.ts';
 import type { SpecBody } from './syntax.ts';
-import type { YamlNode } from './yamlTree.ts';
+import { isNothing, type YamlNode } from './yamlTree.ts';
 
 /** Keys of a model, in the order in which they are written. */
 export const modelKeys = ['dims', 'inputs', 'blocks', 'layers', 'outputs', 'scenario'] as const;

@@ -4,10 +4,12 @@ import type { Issue, Repair, TextSpan } from '../../model/issue.ts';
 import type { IssueCode } from '../../model/issueCodes.ts';
 import { didYouMean, likelyName } from '../../model/nearestName.ts';
 import type { ReadingCache } from './readingCache.ts';
+import { fitsKey } from './specKeys.ts';
 import type { LayerSpec, Name } from './syntax.ts';
 import type { Parsed } from './tokenCursor.ts';
 import {
   dividedAtBlank,
+  isNothing,
   missingColon,
   type YamlEntry,
   type YamlNode,
@@ -46,13 +48,12 @@ export class SpecReading {
 
   /**
    * Entries by key; one that is not `known` in `what` it stands in is read as the key it is nearest to, or left out.
-   * A key is near only where its value `fits` that key.
+   * A key is near only where its value fits that key.
    */
   knownEntries(
     entries: readonly YamlEntry[],
     known: readonly string[],
     what: string,
-    fits: (key: string, value: YamlNode | undefined) => boolean,
   ): ReadonlyMap<string, YamlEntry> {
     const found = new Map<string, YamlEntry>();
     const present = new Set(entries.map(({ key }) => key.text));
@@ -60,7 +61,7 @@ export class SpecReading {
       const { text, span } = entry.key;
       if (known.includes(text)) found.set(text, entry);
       else {
-        const fitting = known.filter((key) => fits(key, entry.value));
+        const fitting = known.filter((key) => fitsKey(key, entry.value));
         const meant = likelyName(text, fitting);
         if (meant !== undefined && !present.has(meant)) {
           found.set(meant, { ...entry, key: { ...entry.key, text: meant } });
@@ -140,7 +141,3 @@ export const spanOf = ({ key, value }: YamlEntry): TextSpan => ({
   start: key.span.start,
   end: value?.span.end ?? key.span.end,
 });
-
-/** Nothing, `~` or `null`. */
-export const isNothing = (node: YamlNode | undefined): boolean =>
-  node === undefined || (node.kind === 'scalar' && !node.quoted && /^(?:~|null|)$/.test(node.text));

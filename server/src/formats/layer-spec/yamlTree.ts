@@ -97,3 +97,7 @@ export function scalarValue(node: YamlScalar): string | number | boolean | null 
   if (/^[-+]?(?:\d+|(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?)$/.test(node.text)) return Number(node.text);
   return node.text;
 }
+
+/** Nothing, `~` or `null`. */
+export const isNothing = (node: YamlNode | undefined): boolean =>
+  node === undefined || (node.kind === 'scalar' && !node.quoted && /^(?:~|null|)$/.test(node.text));

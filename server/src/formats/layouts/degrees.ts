@@ -9,6 +9,14 @@ export type LayoutRequest = Pick<
   'parallel' | 'gpus' | 'globalBatch' | 'framework' | 'checkpoint' | 'precision'
 >;
 
+/** `batch` counts the samples of a pass; a batch over all GPUs beside it would be a second one. */
+export function besideBatch(
+  { globalBatch, ...layout }: LayoutRequest,
+  batch: number | undefined,
+): LayoutRequest {
+  return globalBatch === undefined || batch !== undefined ? layout : { ...layout, globalBatch };
+}
+
 export interface Numbers {
   readonly tensor?: number | undefined;
   readonly pipeline?: number | undefined;
