@@ -36,8 +36,11 @@ export type CompositeKind =
  */
 export type LaunchedAs = 'one' | 'several' | 'assumed-one';
 
-/** What backward needs of one kernel: all that comes in, what goes out, both, neither, or where in the input each result was found. */
-export type Kept = 'inputs' | 'result' | 'both' | 'nothing' | 'positions';
+/**
+ * What backward needs of one kernel: all that comes in, what the call reads by its role, what goes out, both, neither, or where
+ * in the input each result was found.
+ */
+export type Kept = 'inputs' | 'input' | 'result' | 'both' | 'nothing' | 'positions';
 
 /** What one pattern found. */
 export interface CompositeMatch {

@@ -10,6 +10,7 @@ export const variance: CompositePattern = {
   documentation:
     'mean of (x − mean)², times n / (n − 1) where it is corrected: PyTorch `aten::var`, whose backward reads x and makes deviations again',
   anchors: ['ReduceMean'],
+  keeps: 'input',
   makesAgain: true,
   match: (graph, mean) => {
     const square = producerOf(graph, mean.inputs[0]);

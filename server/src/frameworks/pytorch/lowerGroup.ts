@@ -121,7 +121,7 @@ function keptOf(
   if (composite?.keeps === 'nothing' || composite?.keeps === 'positions') return [];
   if (composite?.keeps === 'result') return outputs;
   if (composite?.keeps === 'inputs') return inputs;
-  if (composite?.kind === 'variance') return [composite.roles.input ?? ''];
+  if (composite?.keeps === 'input') return [composite.roles.input ?? ''];
   // The gradient of a scale needs what came in, whether that has a gradient or not.
   const [first] = inputs;
   return kind !== 'normalization' || first === undefined || learned.length === 0

@@ -164,8 +164,7 @@ function einsumCost(context: CostContext): OperatorCost {
   });
   const kernelClass = contracts ? 'matmul' : 'elementwise';
   if (!isFloatingPoint(output.elementType)) return cost(kernelClass, forward);
-  const asks = (index: number): boolean => context.gradient(index) !== 'none';
-  const first = known.findIndex((_, index) => asks(index));
+  const first = known.findIndex((_, index) => asksFor(context, index));
   const { data, weight } = backwardOf(context, (index) => {
     const own = steps[Math.max(0, index - 1)]?.multiplyAdds ?? output.elements;
     // The first one with a gradient carries those of the products between it and the result.
@@ -209,9 +208,8 @@ function keptOf(
     readonly known: readonly BoundTensor[];
   },
 ): readonly SavedTensor[] {
-  const asks = (index: number): boolean => context.gradient(index) !== 'none';
   const saved: SavedTensor[] = [];
-  let left = asks(0);
+  let left = asksFor(context, 0);
   for (const [step, { left: own, right, product, sums }] of steps.entries()) {
     const isCopied = (labels: readonly string[], other: readonly string[]): boolean =>
       sums && !isStackOfMatrices(labels, other, product, result, sizes);
@@ -221,7 +219,7 @@ function keptOf(
         ? { ...copy, traffic: trafficOfElements(known[index] ?? emptyTensor, countOf(labels, sizes)) }
         : savedInput(index);
     };
-    if (asks(step + 1)) {
+    if (asksFor(context, step + 1)) {
       saved.push(
         step === 0
           ? operand(0, own, right)
@@ -229,10 +227,12 @@ function keptOf(
       );
     }
     if (left) saved.push(operand(step + 1, right, own));
-    left ||= asks(step + 1);
+    left ||= asksFor(context, step + 1);
   }
   return saved;
 }
+
+const asksFor = (context: CostContext, index: number): boolean => context.gradient(index) !== 'none';
 
 const emptyTensor: BoundTensor = { elementType: 'float32', dimensions: [], elements: 0 };
 
@@ -277,7 +277,10 @@ function contraction(equation: Equation, sizes: ReadonlyMap<string, number>): re
     steps.push({
       multiplyAdds: countOf(all, sizes),
       elements: countOf(product, sizes),
-      ...{ left, right, product, sums },
+      left,
+      right,
+      product,
+      sums,
     });
     left = product;
   }

@@ -27,9 +27,12 @@ import {
 } from '../vocabulary/types.ts';
 import { savedInput, savedOutput } from '../vocabulary/work.ts';
 
-/** 5·n·log₂ n operations per transform of length n (Cooley and Tukey 1965, as FFTW counts). */
-const transformOperations = (context: CostContext, length: number): number =>
-  5 * (context.output(0)?.elements ?? 0) * Math.max(1, Math.log2(Math.max(2, length)));
+/** 5·n·log₂ n operations per transform of length n (Cooley and Tukey 1965, as FFTW counts), for `elements` of all of them. */
+export const transformOperations = (elements: number, length: number): number =>
+  5 * elements * Math.log2(Math.max(2, length));
+
+const ofOutput = (context: CostContext, length: number): number =>
+  transformOperations(context.output(0)?.elements ?? 0, length);
 
 const oneSided = (length: Dimension): Dimension => addDimensions(floorDivideDimensions(length, 2), 1);
 
@@ -83,7 +86,9 @@ const discreteFourierTransform = define({
   },
   dimensions: transformMap,
   cost: (context) =>
-    copyCost(context, { operations: transformOperations(context, context.input(0)?.dimensions.at(1) ?? 2) }),
+    copyCost(context, {
+      operations: ofOutput(context, context.input(0)?.dimensions.at(1) ?? 2),
+    }),
 });
 
 /** The last axis holds real and imaginary part; half a spectrum comes from a real signal, and goes back to one. */
@@ -131,7 +136,7 @@ const shortTimeFourierTransform = define({
   dimensions: (context) => leadingMap(context, ['batch']),
   cost: (context) =>
     copyCost(context, {
-      operations: transformOperations(context, 2 * (context.output(0)?.dimensions[2] ?? 1)),
+      operations: ofOutput(context, 2 * (context.output(0)?.dimensions[2] ?? 1)),
     }),
 });
 

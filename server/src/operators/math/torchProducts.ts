@@ -21,6 +21,7 @@ import {
   unknownShapeCost,
   work,
 } from '../vocabulary/work.ts';
+import { transformOperations } from './signal.ts';
 
 const own = {
   domain: ownDomain,
@@ -183,7 +184,7 @@ const fourierTransform = define({
   },
   cost: (context) =>
     copyCost(context, {
-      operations: transformOperations(context),
+      operations: operationsOfTransform(context),
       saved: context.string('kind', 'complex') === 'to-complex' ? [savedInput(0)] : [],
     }),
 });
@@ -193,11 +194,11 @@ function withSizes(context: InferenceContext, input: readonly Dimension[]): read
   return input.map((size, axis) => sizes[axes.indexOf(axis)] ?? size);
 }
 
-/** 5·n·log₂ n for each transform of n elements (Cooley and Tukey 1965), half of it where one side is real. */
-function transformOperations(context: CostContext): number {
+/** Of all elements of the longer side, and half of it where one side is real. */
+function operationsOfTransform(context: CostContext): number {
   const length = (context.ints('sizes') ?? []).reduce((product, size) => product * size, 1);
   const elements = Math.max(...[context.input(0), context.output(0)].map((tensor) => tensor?.elements ?? 1));
-  const whole = 5 * elements * Math.log2(Math.max(2, length));
+  const whole = transformOperations(elements, length);
   return context.string('kind', 'complex') === 'complex' ? whole : whole / 2;
 }
 
@@ -219,5 +220,9 @@ const complexView = define({
 });
 
 export const torchProducts: readonly OperatorDefinition[] = [
-  ...[groupedMatMul, bilinear, pairwiseDistance, fourierTransform, complexView],
+  groupedMatMul,
+  bilinear,
+  pairwiseDistance,
+  fourierTransform,
+  complexView,
 ];
