@@ -2,6 +2,7 @@
 
 import type { LayoutCandidate } from '../../estimate/planner/searchLayouts.ts';
 import type { FrameworkChoice, PipelineScheduleName } from '../../model/scenario.ts';
+import { parallelText } from './parallelText.ts';
 
 export interface LauncherOptions {
   readonly launcher: string;
@@ -54,15 +55,7 @@ export function launcherOptions(candidate: LayoutCandidate): readonly LauncherOp
   const own = [
     `--gpus ${tensor * context * pipeline * replicas}`,
     `--global-batch ${batch}`,
-    `--parallel ${[
-      ...(tensor > 1 ? [`tp=${tensor}`, 'sp'] : []),
-      ...(context > 1 ? [`cp=${context}`] : []),
-      ...(expert > 1 ? [`ep=${expert}`] : []),
-      ...(pipeline > 1 ? [`pp=${pipeline}`] : []),
-      ...(chunks > 1 ? [`vp=${chunks}`] : []),
-      ...(schedule === '1f1b' ? [] : [`schedule=${schedule}`]),
-      `micro-batch=${microBatch}`,
-    ].join(',')}`,
+    `--parallel ${parallelText(candidate)}`,
     `--checkpoint ${checkpoint}`,
     `--framework ${[framework.name, ...Object.entries(framework.options).map(([name, value]) => `${name}=${value}`)].join(',')}`,
   ];

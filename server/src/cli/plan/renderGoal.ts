@@ -12,6 +12,7 @@ import { layoutColumns } from '../../estimate/report/columns.ts';
 import { formatCount, formatTime } from '../../model/format.ts';
 import { gpuMemory, markedMemory } from '../../model/gpuMemory.ts';
 import { seconds } from '../../model/units.ts';
+import { parallelText } from './parallelText.ts';
 
 export interface AskedGoal {
   readonly goal: PlanGoal;
@@ -24,18 +25,8 @@ export function goalText(result: ReturnType<typeof chooseLayout>, { goal, deadli
   const within = deadline === undefined ? '' : ` within ${formatTime(seconds(deadline))}`;
   const { chosen, why } = result;
   const goalName = { fastest: 'Fastest', cheapest: 'Cheapest', fewest: 'Fewest GPUs' }[goal];
-  return `${goalName}${within}: ${formatCount(chosen.gpus)} GPUs, ${writtenDegrees(chosen)}, ${formatTime(seconds(chosen.layout.step))} a step.${why === '' ? '' : ` ${why}`}`;
+  return `${goalName}${within}: ${formatCount(chosen.gpus)} GPUs, ${parallelText(chosen.layout)}, ${formatTime(seconds(chosen.layout.step))} a step.${why === '' ? '' : ` ${why}`}`;
 }
-
-/** `tp=2,pp=4,micro-batch=1`. */
-export const writtenDegrees = ({ layout }: PlannedLayout): string =>
-  [
-    `tp=${layout.tensor}`,
-    `pp=${layout.pipeline}`,
-    ...(layout.context === 1 ? [] : [`cp=${layout.context}`]),
-    ...(layout.expert === 1 ? [] : [`ep=${layout.expert}`]),
-    `micro-batch=${layout.microBatch}`,
-  ].join(',');
 
 export function frontTable(layouts: readonly PlannedLayout[], top: number): string {
   const front = paretoFront(layouts).slice(0, top);
@@ -61,7 +52,7 @@ export function frontTable(layouts: readonly PlannedLayout[], top: number): stri
       const [time, money] = [runTimeOf(each), moneyOf(each)];
       return [
         formatCount(each.gpus),
-        writtenDegrees(each),
+        parallelText(layout),
         layout.checkpoint,
         layout.framework.name,
         formatTime(seconds(layout.step)),
