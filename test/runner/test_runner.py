@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import pathlib
 import subprocess
 import sys
+import tempfile
+import time
+import types
 import unittest
 from unittest import mock
 
@@ -19,13 +23,15 @@ from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 from layercost_runner.benchmark import benchmark  # noqa: E402
 from layercost_runner.caches import Caches  # noqa: E402
-from layercost_runner.device import EventClock, NoDevice, _library, has_gpu, is_out_of_memory, open_device  # noqa: E402
+from layercost_runner.device import Device, EventClock, NoDevice, _library, has_gpu, is_out_of_memory, open_device  # noqa: E402
 from layercost_runner.events import Events  # noqa: E402
 from layercost_runner.layers import layer_key  # noqa: E402
 from layercost_runner.measure import intervals, repeats_for, summarise  # noqa: E402
 from layercost_runner.network import Network, OperatorFailure  # noqa: E402
+from layercost_runner.other_work import OtherWork  # noqa: E402
 from layercost_runner.plan import BadPlan, Plan  # noqa: E402
 from layercost_runner.program import CannotWrite, record  # noqa: E402
+from layercost_runner.state import Look, _cudnn_text, watched  # noqa: E402
 from layercost_runner.step import written_step  # noqa: E402
 from layercost_runner.trace_kernels import kernels_of_step  # noqa: E402
 from layercost_runner.update import Update, optimizer_of  # noqa: E402
@@ -702,6 +708,78 @@ class Traces(unittest.TestCase):
     def test_a_trace_of_nothing(self):
         found = kernels_of_step([])
         self.assertEqual((found.layers, found.step["busy"], found.step["span"]), ({}, 0.0, 0.0))
+
+
+#: What nvidia-smi 550 answers to the fields that the runner asks for.
+IDLE_GPU = "550.54.15, 345, 1980, 70.21, 700.00, 36, 0, 0x0000000000000001"
+BUSY_GPU = "550.54.15, 1755, 1980, 645.40, 700.00, 71, 100, 0x0000000000000004"
+#: Answers once when asked once, and every few milliseconds when asked to loop; knows the older name of the reasons only.
+NVIDIA_SMI = f"""#!{sys.executable}
+import sys, time
+arguments = sys.argv[1:]
+assert "--id=GPU-1234" in arguments, arguments
+if not any("throttle_reasons" in each for each in arguments):
+    sys.exit(2)
+while any(each.startswith("--loop-ms=") for each in arguments):
+    print("{BUSY_GPU}", flush=True)
+    time.sleep(0.01)
+print("{IDLE_GPU}")
+"""
+
+
+class StateOfTheMachine(unittest.TestCase):
+    def watch(self, device, inside, folder=None):
+        stream = io.StringIO()
+        path = os.environ["PATH"] if folder is None else f"{folder}{os.pathsep}{os.environ['PATH']}"
+        properties = types.SimpleNamespace(uuid="1234")
+        with mock.patch.dict(os.environ, {"PATH": path}), mock.patch.object(torch.version, "cuda", "12.4"), \
+                mock.patch.object(torch.cuda, "current_device", lambda: 0), \
+                mock.patch.object(torch.cuda, "get_device_properties", lambda index: properties):
+            with watched(device, Events(stream), OtherWork()):
+                inside()
+        return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+    @unittest.skipIf(sys.platform == "win32", "the stand-in is a script")
+    def test_of_a_gpu_its_clock_power_and_heat_are_seen_while_it_works(self):
+        with tempfile.TemporaryDirectory() as folder:
+            command = pathlib.Path(folder, "nvidia-smi")
+            command.write_text(NVIDIA_SMI)
+            command.chmod(0o755)
+            first, last = self.watch(Device("cuda", "NVIDIA H100", "bf16"), lambda: time.sleep(0.5), folder)
+        idle = dict(megahertz=345, mostMegahertz=1980, watts=70.21, mostWatts=700, celsius=36, busy=0)
+        busy = dict(megahertz=1755, mostMegahertz=1980, watts=645.4, mostWatts=700, celsius=71, busy=1)
+        self.assertEqual(first["gpu"]["before"], idle)
+        self.assertEqual(last["gpu"], dict(before=idle, during=busy, after=busy, heldBackBy=["the power limit"]))
+        self.assertEqual(last["versions"]["driver"], "550.54.15")
+
+    def test_without_nvidia_smi_nothing_is_known_of_a_gpu(self):
+        with mock.patch.object(subprocess, "run", side_effect=FileNotFoundError):
+            events = self.watch(Device("cuda", "NVIDIA H100", "bf16"), lambda: None)
+        self.assertEqual([event["gpu"] for event in events], [None, None])
+
+    def test_what_a_gpu_does_not_tell_is_null(self):
+        look = Look.from_line("550.54.15, [N/A], 1980, [Not Supported], 700.00, 36, 0, 0x0000000000000000\n")
+        self.assertEqual(look.facts()["megahertz"], None)
+        self.assertEqual(look.facts()["watts"], None)
+        self.assertIsNone(Look.from_line("No devices were found\n"))
+
+    @unittest.skipUnless(sys.platform == "linux", "Linux alone tells")
+    def test_work_of_other_processes_is_seen(self):
+        others = OtherWork()
+        busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+        time.sleep(0.4)
+        beside = others.cores()
+        busy.kill()
+        busy.wait()
+        self.assertGreater(beside, 0.4)
+
+    def test_own_work_does_not_count(self):
+        # Of 10 s: the machine was busy for 18, of which this process took 4.
+        with mock.patch("layercost_runner.other_work._moment", side_effect=[(0, 100, 10), (10, 118, 14)]):
+            self.assertAlmostEqual(OtherWork().cores(), 1.4)
+
+    def test_versions_of_cudnn_are_written_as_nvidia_does(self):
+        self.assertEqual([_cudnn_text(8902), _cudnn_text(90100), _cudnn_text(91002)], ["8.9.2", "9.1.0", "9.10.2"])
 
 
 class Devices(unittest.TestCase):

@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import { deviceKinds } from './deviceChoice.ts';
 import { machineSchema } from './machine.ts';
+import { machineStateSchema } from './machineState.ts';
 
 /** Raised when an event changes its meaning. A runner that speaks a newer protocol is refused. */
 export const protocolVersion = 1;
@@ -41,6 +42,9 @@ const deviceSchema = z.object({
   /** Where it stands. */
   machine: machineSchema.optional(),
 });
+
+/** Sent before the measurement, and once more with what was seen meanwhile. */
+const machineStateEventSchema = machineStateSchema.extend({ event: z.literal('machineState') });
 
 const progressSchema = z.object({
   event: z.literal('progress'),
@@ -167,6 +171,7 @@ const errorSchema = z.object({
 export const benchmarkEventSchema = z.discriminatedUnion('event', [
   helloSchema,
   deviceSchema,
+  machineStateEventSchema,
   progressSchema,
   layerSchema,
   stepSchema,
@@ -186,6 +191,7 @@ export const benchmarkEventSchema = z.discriminatedUnion('event', [
 export type BenchmarkEvent = z.infer<typeof benchmarkEventSchema>;
 export type Timing = z.infer<typeof timingSchema>;
 export type DeviceEvent = z.infer<typeof deviceSchema>;
+export type MachineStateEvent = z.infer<typeof machineStateEventSchema>;
 export type StepEvent = z.infer<typeof stepSchema>;
 export type SharedStepEvent = z.infer<typeof sharedStepSchema>;
 export type LayerKernelsEvent = z.infer<typeof layerKernelsEventSchema>;

@@ -5,9 +5,12 @@ import type { LayerMeasurement, LayerMeasurements } from '../model/measurement.t
 import type { Seconds } from '../model/units.ts';
 import type { BenchmarkDevice } from './deviceSchema.ts';
 import type { Machine } from './machine.ts';
+import type { MachineState } from './machineState.ts';
 
 export interface BenchmarkMeasurements extends LayerMeasurements {
   readonly device: BenchmarkDevice;
+  /** Absent where the run ended before the runner looked. */
+  readonly machineState?: MachineState;
   readonly layers: ReadonlyMap<string, MeasuredLayer>;
   /** Of the whole step; `step` is its median. Absent where the step could not run. */
   readonly wholeStep?: MeasuredStep;

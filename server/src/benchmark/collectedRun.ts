@@ -2,25 +2,32 @@
 
 import type { DeviceEvent } from './benchmarkEvents.ts';
 import type { Collected, ResultEvent } from './followRunner.ts';
+import { type MachineState, stateNotes } from './machineState.ts';
 
-export type MeasuringEvent = Exclude<ResultEvent, { event: 'device' | 'note' | 'done' }>;
+export type MeasuringEvent = Exclude<ResultEvent, { event: 'device' | 'machineState' | 'note' | 'done' }>;
 
 /** A runner that says the same of every operator would only fill memory. */
 const mostNotes = 50;
 
 export abstract class CollectedRun<Measurements> implements Collected<Measurements> {
   device: DeviceEvent | undefined;
+  protected machineState: MachineState | undefined;
   done = false;
-  protected readonly notes: string[] = [];
+  readonly #told: string[] = [];
 
   add(event: ResultEvent): void {
     switch (event.event) {
       case 'device':
         this.device = event;
-        this.notes.push(...event.notes);
+        this.#told.push(...event.notes);
         return;
+      case 'machineState': {
+        const { event: _, ...state } = event;
+        this.machineState = state;
+        return;
+      }
       case 'note':
-        if (this.notes.length < mostNotes) this.notes.push(event.message);
+        if (this.#told.length < mostNotes) this.#told.push(event.message);
         return;
       case 'done':
         this.done = true;
@@ -28,6 +35,11 @@ export abstract class CollectedRun<Measurements> implements Collected<Measuremen
       default:
         this.measured(event);
     }
+  }
+
+  /** What the runner tells, and what the state of the machine does to its times. */
+  protected get notes(): readonly string[] {
+    return [...this.#told, ...(this.machineState === undefined ? [] : stateNotes(this.machineState))];
   }
 
   protected abstract measured(event: MeasuringEvent): void;

@@ -109,6 +109,7 @@ class CollectedEvents extends CollectedRun<BenchmarkMeasurements> {
     return {
       origin: originOf(device, new Date()),
       device: deviceOf(device),
+      ...(this.machineState === undefined ? {} : { machineState: this.machineState }),
       ...(device.machine === undefined ? {} : { reached: device.machine }),
       layers: this.#layers,
       notMeasured: this.#notMeasured,

@@ -8,6 +8,7 @@ import { type Computation, conditionsSchema } from './computation.ts';
 import { deviceSchema } from './deviceSchema.ts';
 import { layerSumLines } from './layerSum.ts';
 import { type Machine, machineSchema } from './machine.ts';
+import { machineStateSchema, stateNotes } from './machineState.ts';
 
 /** Raised when an older version could misread a newer file. */
 const savedVersion = 1;
@@ -28,6 +29,7 @@ export const savedResultSchema = z.object({
   endedEarly: z.string().nullable(),
   machine: machineSchema,
   device: deviceSchema,
+  machineState: machineStateSchema.exactOptional(),
   computation: z.object({
     conditions: conditionsSchema,
     dimensions: z.record(z.string(), z.number()),
@@ -86,6 +88,7 @@ export function savedResult(run: Run, measured: BenchmarkMeasurements): SavedRes
     endedEarly: run.endedEarly ?? null,
     machine: run.machine,
     device: { ...device },
+    ...(measured.machineState === undefined ? {} : { machineState: measured.machineState }),
     computation: { ...run.computation, dimensions: { ...run.computation.dimensions } },
     ...(measured.wholeStep === undefined ? {} : { step: measured.wholeStep }),
     ...(measured.gradientSums === undefined ? {} : { gradientSums: measured.gradientSums }),
@@ -100,7 +103,7 @@ export function savedResult(run: Run, measured: BenchmarkMeasurements): SavedRes
 
 /** The times under the names that the layers have now; only for a model that computes what was measured. */
 export function measurementsOf(saved: SavedResult, names: readonly string[]): LayerMeasurements {
-  const notes = layerSumLines(
+  const sums = layerSumLines(
     {
       layers: new Map(saved.layers.map((layer) => [layer.name, layer])),
       notMeasured: new Map(saved.notMeasured.map(({ layer, reason }) => [layer, reason])),
@@ -117,7 +120,7 @@ export function measurementsOf(saved: SavedResult, names: readonly string[]): La
   return {
     origin: originOf(saved.device, new Date(saved.measuredAt)),
     layers,
-    notes,
+    notes: [...sums, ...(saved.machineState === undefined ? [] : stateNotes(saved.machineState))],
     ...(saved.step === undefined ? {} : { step: saved.step.whole }),
   };
 }

@@ -5,6 +5,7 @@ import type { BenchmarkMeasurements } from '../benchmark/benchmarkMeasurements.t
 import type { BenchmarkPlan } from '../benchmark/benchmarkPlan.ts';
 import { compareMeasured, type MeasuredComparison } from '../benchmark/compareMeasured.ts';
 import { layerSum, layerSumLines } from '../benchmark/layerSum.ts';
+import { stateText } from '../benchmark/machineState.ts';
 import { measuredLines } from '../benchmark/measuredLines.ts';
 import { type PlannedRun, plannedRun, plannedWithBatch } from '../benchmark/plannedRun.ts';
 import { runBenchmark } from '../benchmark/runBenchmark.ts';
@@ -133,9 +134,11 @@ function table(
 ): string {
   const { device, wholeStep } = measured;
   const onGpu = device.kind !== 'cpu';
+  const state = measured.machineState === undefined ? '' : stateText(measured.machineState);
   const label = onGpu ? `GPU: ${device.name}` : `CPU, not a GPU: ${device.name}`;
   return [
     `measured on ${label}, ${device.precision}, torch ${device.torch}${device.cuda === undefined ? '' : `, CUDA ${device.cuda}`}`,
+    ...(state === '' ? [] : [state]),
     `predicted for ${predictedOn}`,
     '',
     ...measuredLines(comparison, onGpu || isOfDevice),
@@ -166,6 +169,7 @@ function json(
 ): string {
   const document = {
     device: measured.device,
+    machineState: measured.machineState ?? null,
     predictedFor: predictedOn,
     step: {
       ...comparison.step,

@@ -17,6 +17,7 @@ import time
 import traceback
 
 from layercost_runner.events import PROTOCOL, Events, claim_standard_output, log
+from layercost_runner.other_work import OtherWork
 from layercost_runner.plan import BadPlan
 
 
@@ -26,6 +27,7 @@ def main() -> int:
     device = parser.parse_args().device
 
     started = time.monotonic()
+    others = OtherWork()
     # Of several processes, started by torchrun, the first speaks.
     speaks = os.environ.get("RANK", "0") == "0"
     claimed = claim_standard_output()
@@ -33,12 +35,12 @@ def main() -> int:
     events.send("hello", protocol=PROTOCOL, python=platform.python_version())
     events.start_beating()
     try:
-        return run(device, events, started)
+        return run(device, events, started, others)
     finally:
         events.stop_beating()
 
 
-def run(device: str, events: Events, started: float) -> int:
+def run(device: str, events: Events, started: float, others: OtherWork) -> int:
     events.progress("loading torch", 0, 1)
     try:
         import torch
@@ -58,7 +60,7 @@ def run(device: str, events: Events, started: float) -> int:
     from layercost_runner.operators import Unsupported
 
     try:
-        run_given(device, events)
+        run_given(device, events, others)
         events.send("done", seconds=time.monotonic() - started)
         return 0
     except (BadPlan, json.JSONDecodeError) as error:
