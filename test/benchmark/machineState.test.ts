@@ -44,7 +44,11 @@ describe('notes', () => {
     ],
     ['others on few cores', others(0.1, 0.2), []],
     ['others', others(0.1, 1.4), ['Other processes kept 1.4 cores busy: stop them, and measure again']],
-    ['others before only', others(1.4, null), ['Other processes kept 1.4 cores busy: stop them, and measure again']],
+    [
+      'others before only',
+      others(1.4, null),
+      ['Other processes kept 1.4 cores busy: stop them, and measure again'],
+    ],
     ['nothing known', others(null, null), []],
   ])('%s', (_, state, notes) => {
     expect(stateNotes(state)).toEqual(notes);

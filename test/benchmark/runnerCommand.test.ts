@@ -29,6 +29,15 @@ describe('the command', () => {
       'srun',
       ['--gres=gpu:4', 'python3', '-', '--device', 'auto', '--ranks', '4'],
     ],
+    [
+      'on several machines',
+      { launcher: ['srun', '--nodes', '2'], ranks: 8, nodes: { count: 2, rendezvous: 'node01:29500' } },
+      'srun',
+      [
+        ...['--nodes', '2', 'python3', '-', '--device', 'auto', '--ranks', '8'],
+        ...['--nodes', '2', '--rendezvous', 'node01:29500'],
+      ],
+    ],
   ])('%s', (_, wish, command, args) => {
     expect(runnerCommand('{}', { ...place, ...wish })).toMatchObject({ command, args });
   });

@@ -6,9 +6,11 @@ import { planBenchmark } from '../../server/src/benchmark/benchmarkPlan.ts';
 import { busBandwidth } from '../../server/src/benchmark/runCollectives.ts';
 import { planSharedStep } from '../../server/src/benchmark/sharedStep.ts';
 import { sharedStepLines } from '../../server/src/benchmark/sharedStepLines.ts';
+import { computeOfStep } from '../../server/src/estimate/computeOfStep.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
+import { formatTime } from '../../server/src/model/format.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
-import { seconds } from '../../server/src/model/units.ts';
+import { seconds, sum } from '../../server/src/model/units.ts';
 
 const model = `inputs: { x: "float32[batch, 16]" }
 dims: { batch: 4 }
@@ -81,7 +83,13 @@ it.each([
   expect(busBandwidth({ operation, ranks, bytes: 1e6, ...time })).toBeCloseTo(expected, 0);
 });
 
-it('what communication adds is the difference of two steps', () => {
+it('what communication adds is the difference of two steps, beside what is predicted of as many GPUs', () => {
+  const { cost } = estimateModel(openLayerSpec(model, 'm.layers.yaml'), [
+    { cluster: 'dgx-h200', gpus: 8, precision: 'bf16' },
+  ]);
+  const compute = cost === undefined ? null : computeOfStep(cost);
+  const exposed = cost?.totals.time.exposedCommunication ?? null;
+  if (compute === null || exposed === null) throw new Error('not costed');
   const text = sharedStepLines(
     {
       origin: '',
@@ -101,7 +109,13 @@ it('what communication adds is the difference of two steps', () => {
       whole: seconds(0.01),
       quartiles: { low: seconds(0.0098), high: seconds(0.0104) },
     },
+    cost,
   );
+  expect(text).toContain('predicted for 8 × H200 SXM of dgx-h200');
+  expect(text).toContain(`10.0 ms (9.80 ms to 10.4 ms), predicted ${formatTime(sum([compute, exposed]))}\n`);
+  expect(text).toContain(`8.00 ms, predicted ${formatTime(compute)}\n`);
   expect(text).toContain('measured on 8 × NVIDIA H200, bf16, torch 2.13.0, nccl');
-  expect(text).toContain('exposed communication      2.00 ms, efficiency 80.0 %');
+  expect(text).toContain(
+    `exposed communication      2.00 ms, predicted ${formatTime(exposed)}, efficiency 80.0 %`,
+  );
 });

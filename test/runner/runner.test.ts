@@ -5,6 +5,7 @@
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { homedir, hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { gunzipSync } from 'node:zlib';
@@ -39,6 +40,15 @@ const exportedForms = ['forms', 'attention'].flatMap((part) => {
     ),
   );
 });
+
+/** Of this machine, one that nobody listens on. */
+const freePort = (): Promise<number> =>
+  new Promise((resolve) => {
+    const server = createServer().listen(0, () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
+    });
+  });
 
 const sameResults = '{"writtenOut": [], "same": true, "notes": []}';
 
@@ -221,6 +231,23 @@ describe.skipIf(python === undefined)(
       });
       expect(failure).toBeUndefined();
       expect(measurements?.rows.map(({ operation }) => operation)).toEqual(collectiveOperations);
+    });
+
+    it('processes of two machines meet at an address', async () => {
+      // Two programs on this machine, as srun starts one on each node.
+      const each = 'sent=$(cat); for node in 1 2; do printf "%s\\n" "$sent" | "$@" & done; wait';
+      const { measurements, failure } = await runCollectives({
+        runner,
+        device: 'cpu',
+        launcher: ['sh', '-c', each, '--'],
+        ranks: 1,
+        nodes: { count: 2, rendezvous: `localhost:${await freePort()}` },
+        budgetSeconds: 0.2,
+        sizes: [1_024],
+        ...(python === undefined ? {} : { python }),
+      });
+      expect(failure).toBeUndefined();
+      expect(measurements?.rows.map(({ ranks }) => ranks)).toEqual(collectiveOperations.map(() => 2));
     });
 
     it('traces a step: each layer its operators, in a file that Perfetto reads', async () => {

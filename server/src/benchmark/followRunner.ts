@@ -27,7 +27,7 @@ import {
 } from './benchmarkFailure.ts';
 import type { DeviceChoice } from './deviceChoice.ts';
 import { type FoundPython, findPythons } from './findPythons.ts';
-import { runnerCommand } from './runnerCommand.ts';
+import { type Nodes, runnerCommand } from './runnerCommand.ts';
 import { startRunner } from './runnerProcess.ts';
 
 export interface RunnerOptions {
@@ -39,6 +39,8 @@ export interface RunnerOptions {
   readonly device?: DeviceChoice;
   /** Words that reach Python on another machine; it needs none of Layercost's files. */
   readonly launcher?: readonly string[];
+  /** Machines that the launcher reaches at once; one unless given. */
+  readonly nodes?: Nodes;
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: BenchmarkProgress) => void;
   /** What the runner logs, as it comes. */
@@ -80,7 +82,7 @@ interface Run extends RunnerOptions {
   readonly totalSeconds: number;
   /** For the messages of a run that does not fit. */
   readonly batch: number;
-  /** Processes, started by `torchrun`. */
+  /** Processes of each machine, started by `torchrun`. */
   readonly ranks?: number;
 }
 
@@ -175,6 +177,7 @@ export function followRunner<Measurements>(
       python,
       device: options.device ?? 'auto',
       ranks,
+      nodes: options.nodes,
       launcher,
     });
     const runner = startRunner(started.command, started.args, started.input, {

@@ -15,20 +15,33 @@ export interface RunnerPlace {
   readonly runner: string;
   readonly python: string;
   readonly device: string;
-  /** Processes, started by `torchrun`. */
+  /** Processes of each machine, started by `torchrun`. */
   readonly ranks?: number | undefined;
+  /** Machines, on each of which the launcher starts Python. */
+  readonly nodes?: Nodes | undefined;
   /** Words before Python's: `ssh gpu-box`, `srun --gres=gpu:1`, `docker run -i --gpus all IMAGE`. */
   readonly launcher?: readonly string[] | undefined;
 }
 
+/** Several machines whose processes share a step. */
+export interface Nodes {
+  readonly count: number;
+  /** Where they meet, an address of one of them that all reach: `node01:29500`. */
+  readonly rendezvous: string;
+}
+
 /** `input` is JSON for the runner. Reads the runner's sources where there is a launcher. */
 export function runnerCommand(input: string, place: RunnerPlace): RunnerCommand {
-  const { runner, python, device, ranks, launcher = [] } = place;
+  const { runner, python, device, ranks, nodes, launcher = [] } = place;
   const [command, ...words] = launcher;
   if (command === undefined)
     return { command: python, args: [...torchrun(ranks), runner, '--device', device], input };
   // The words hold nothing that a shell on the way, such as ssh's, would take apart.
-  const options = ['--device', device, ...(ranks === undefined ? [] : ['--ranks', String(ranks)])];
+  const options = [
+    ...['--device', device],
+    ...(ranks === undefined ? [] : ['--ranks', String(ranks)]),
+    ...(nodes === undefined ? [] : ['--nodes', String(nodes.count), '--rendezvous', nodes.rendezvous]),
+  ];
   return { command, args: [...words, python, '-', ...options], input: sentProgram(runner, input) };
 }
 

@@ -8,6 +8,7 @@ import {
 } from '../analysis/conversionRequest.ts';
 import { type DeviceChoice, deviceKinds, isDeviceChoice } from '../benchmark/deviceChoice.ts';
 import { launcherWords } from '../benchmark/launcherWords.ts';
+import type { Nodes } from '../benchmark/runnerCommand.ts';
 import { type ChartName, chartNames } from '../estimate/figures/chartNames.ts';
 import { readInputText } from '../export/inputTexts.ts';
 import { didYouMean } from '../model/nearestName.ts';
@@ -76,14 +77,17 @@ export type Arguments =
       readonly keep: string | undefined;
       /** Where the trace of a step is written; layers are then not timed alone. */
       readonly trace: string | undefined;
-      /** Processes of this machine that share the step; one measures it by itself where it is absent. */
+      /** Processes of each machine that share the step; one measures it by itself where it is absent. */
       readonly ranks: number | undefined;
+      readonly nodes: Nodes | undefined;
       readonly format: 'table' | 'json';
       readonly scenario: ScenarioArguments;
     }
   | {
       readonly command: 'collectives';
+      /** Processes of each machine. */
       readonly ranks: number;
+      readonly nodes: Nodes | undefined;
       readonly python: string | undefined;
       readonly device: DeviceChoice;
       /** Words that reach Python on another machine; none for this one. */
@@ -143,9 +147,37 @@ export function readArguments(argv: readonly string[]): ArgumentsResult {
   }
 }
 
-/** One process has nobody to exchange with. */
-function readRanks(text: string | undefined): number | undefined {
-  return wholeNumber('--ranks', text, 2);
+/** One process has nobody to exchange with, unless on several machines. */
+function readRanks(text: string | undefined, nodes: string | undefined): number | undefined {
+  return wholeNumber('--ranks', text, nodes === undefined ? 2 : 1);
+}
+
+function readNodes({
+  nodes,
+  rendezvous,
+  ranks,
+  launcher,
+}: {
+  readonly nodes?: string | undefined;
+  readonly rendezvous?: string | undefined;
+  readonly ranks?: string | undefined;
+  readonly launcher?: string | undefined;
+}): Nodes | undefined {
+  const count = wholeNumber('--nodes', nodes, 2);
+  if (count === undefined) {
+    if (rendezvous !== undefined) throw new WrongArgument('--rendezvous is of several nodes: add --nodes N');
+    return undefined;
+  }
+  if (ranks === undefined) throw new WrongArgument('--nodes needs --ranks N: the GPUs of each node');
+  if (launcher === undefined)
+    throw new WrongArgument(
+      '--nodes needs a launcher that starts Python on each: --launcher "srun --nodes 2 --ntasks-per-node 1"',
+    );
+  if (rendezvous === undefined || !/^([\w.-]+|\[[\da-f:]+\]):\d+$/i.test(rendezvous))
+    throw new WrongArgument(
+      '--nodes needs an address of one of them that all reach: --rendezvous node01:29500',
+    );
+  return { count, rendezvous };
 }
 
 /** A trace is of one step of one process. */
@@ -291,6 +323,8 @@ function readCommand(command: string, rest: readonly string[]): Arguments {
         keep: textOption,
         trace: textOption,
         ranks: textOption,
+        nodes: textOption,
+        rendezvous: textOption,
       });
       return {
         command,
@@ -298,7 +332,8 @@ function readCommand(command: string, rest: readonly string[]): Arguments {
         python: values.python,
         keep: values.keep,
         trace: readTrace(values),
-        ranks: readRanks(values.ranks),
+        ranks: readRanks(values.ranks, values.nodes),
+        nodes: readNodes(values),
         device: readDevice(values.device, values.ranks),
         launcher: launcherWords(values.launcher ?? ''),
         caches: oneOf('--caches', values.caches, ['cold', 'hot'], 'cold'),
@@ -313,14 +348,17 @@ function readCommand(command: string, rest: readonly string[]): Arguments {
         device: textOption,
         launcher: textOption,
         ranks: textOption,
+        nodes: textOption,
+        rendezvous: textOption,
       });
       if (positionals.length > 0) throw new WrongArgument('layercost collectives takes no file');
-      const ranks = readRanks(values.ranks);
+      const ranks = readRanks(values.ranks, values.nodes);
       if (ranks === undefined)
         throw new WrongArgument('layercost collectives needs --ranks N: one process for each GPU');
       return {
         command,
         ranks,
+        nodes: readNodes(values),
         python: values.python,
         device: readDevice(values.device, values.ranks),
         launcher: launcherWords(values.launcher ?? ''),

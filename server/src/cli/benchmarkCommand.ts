@@ -12,7 +12,7 @@ import { runBenchmark } from '../benchmark/runBenchmark.ts';
 import { runSmaller } from '../benchmark/runSmaller.ts';
 import { runTrace } from '../benchmark/runTrace.ts';
 import { planSharedStep } from '../benchmark/sharedStep.ts';
-import { sharedStepLines } from '../benchmark/sharedStepLines.ts';
+import { predictedOn, predictedSharedStep, sharedStepLines } from '../benchmark/sharedStepLines.ts';
 import { traceLines } from '../benchmark/traceLines.ts';
 import { formatBytes } from '../model/format.ts';
 import { bytes } from '../model/units.ts';
@@ -56,11 +56,16 @@ export async function runBenchmarkCommand(
   if (outcome.measurements === undefined) return 1;
   const { plan, scenario, cost } = outcome.made;
   if (outcome.measurements.sharedStep !== undefined) {
-    const { sharedStep, wholeStep, device, notes } = outcome.measurements;
+    const { sharedStep, wholeStep, device, machineState = null, notes } = outcome.measurements;
+    const { globalBatch: _, nodes: __, ...asked } = given.scenario.request;
+    const predicted = costModelFile(file, { ...asked, gpus: sharedStep.ranks, batch: plan.batch }).cost;
+    const beside =
+      predicted === undefined ? null : { for: predictedOn(predicted), ...predictedSharedStep(predicted) };
+    const json = { device, machineState, sharedStep, alone: wholeStep, predicted: beside, notes };
     printData(
       given.format === 'json'
-        ? `${JSON.stringify({ device, sharedStep, alone: wholeStep, notes }, null, 2)}\n`
-        : sharedStepLines(outcome.measurements, sharedStep),
+        ? `${JSON.stringify(json, null, 2)}\n`
+        : sharedStepLines(outcome.measurements, sharedStep, predicted),
     );
     return outcome.failure === undefined ? 0 : 1;
   }

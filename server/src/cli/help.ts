@@ -25,6 +25,7 @@ usage
                    [--caches cold|hot] [--keep FILE.py] [--format table|json]
                    [--trace FILE.json.gz]              kernels by layer under torch.profiler, and a trace for Perfetto
                    [--ranks N]                         N processes share the step, one a GPU, by torchrun
+                   [--nodes M --rendezvous HOST:PORT]  N on each of M machines, all of which the launcher reaches
                    [--launcher "ssh gpu-box"]          what reaches Python on the machine with the GPU
   layercost collectives --ranks N [--device cuda|cpu]  all-reduce, all-gather, reduce-scatter and all-to-all by
                    [--python PATH] [--launcher WORDS]  size, over N GPUs of one machine

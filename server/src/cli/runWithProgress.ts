@@ -2,15 +2,18 @@
 
 import { fileURLToPath } from 'node:url';
 import type { RunnerOptions, RunnerOutcome } from '../benchmark/followRunner.ts';
+import type { Nodes } from '../benchmark/runnerCommand.ts';
 import { withBenchmarkOptions } from './optionAdvice.ts';
 import { printMessage } from './streams.ts';
 
+/** As they stand on the command line. */
+type RunnerArguments = Required<Pick<RunnerOptions, 'device' | 'launcher'>> & {
+  readonly python: string | undefined;
+  readonly nodes: Nodes | undefined;
+};
+
 export async function runWithProgress<Outcome extends RunnerOutcome<unknown>>(
-  {
-    device,
-    launcher,
-    python,
-  }: Required<Pick<RunnerOptions, 'device' | 'launcher'>> & { readonly python: string | undefined },
+  { device, launcher, nodes, python }: RunnerArguments,
   run: (options: RunnerOptions) => Promise<Outcome>,
 ): Promise<Outcome> {
   const abort = new AbortController();
@@ -24,6 +27,7 @@ export async function runWithProgress<Outcome extends RunnerOutcome<unknown>>(
     signal: abort.signal,
     onProgress: ({ message, fraction }) =>
       showProgress(`${(fraction * 100).toFixed(0).padStart(3)} %  ${message}`),
+    ...(nodes === undefined ? {} : { nodes }),
     ...(python === undefined ? {} : { python }),
   });
   showProgress('');

@@ -2,7 +2,7 @@
 
 This text goes to `python3 -` on standard input, behind a line that sets `SENT`: the runner's sources and its input, as JSON
 in base64. One process imports the sources from memory and writes no file. For several, `torchrun` needs a script to start:
-it lies in a temporary folder that is removed at the end.
+it lies in a temporary folder that is removed at the end. On several machines each starts its own, and they meet at one address.
 """
 
 import argparse
@@ -50,7 +50,7 @@ def run_here() -> None:
     exec(compile(given["files"]["__main__.py"], "__main__.py", "exec"), {"__name__": "__main__"})
 
 
-def run_ranks(count: int, device: str) -> None:
+def run_ranks(count: int, device: str, nodes: int, rendezvous: str) -> None:
     with tempfile.TemporaryDirectory(prefix="layercost-") as folder:
         for name, source in given["files"].items():
             path = os.path.join(folder, *name.split("/"))
@@ -62,15 +62,19 @@ def run_ranks(count: int, device: str) -> None:
             file.write(given["input"])
         # The processes inherit standard input, of which this text is read to the end.
         os.dup2(os.open(path, os.O_RDONLY), 0)
-        sys.argv = ["torchrun", "--standalone", "--nproc-per-node", str(count), folder, "--device", device]
+        meet = ["--rdzv-id", "layercost", "--rdzv-backend", "c10d", "--rdzv-endpoint", rendezvous, "--nnodes", str(nodes)]
+        sys.argv = ["torchrun", *(["--standalone"] if nodes == 1 else meet), "--nproc-per-node", str(count), folder]
+        sys.argv += ["--device", device]
         runpy.run_module("torch.distributed.run", run_name="__main__")
 
 
 parser = argparse.ArgumentParser(prog="runner")
 parser.add_argument("--device", default="auto")
 parser.add_argument("--ranks", type=int)
+parser.add_argument("--nodes", type=int, default=1)
+parser.add_argument("--rendezvous", default="")
 asked = parser.parse_args()
 if asked.ranks is None:
     run_here()
 else:
-    run_ranks(asked.ranks, asked.device)
+    run_ranks(asked.ranks, asked.device, asked.nodes, asked.rendezvous)
