@@ -157,7 +157,7 @@ describe('arguments', () => {
     ['benchmark a.onnx --device cuda:1 --ranks 2', '--ranks runs on cuda or cpu, not on cuda:1'],
     ['benchmark a.onnx --trace t.json.gz --ranks 2', '--trace and --ranks are two runs'],
     ['collectives', 'layercost collectives needs --ranks N'],
-    ['collectives --nodes 2', '--nodes needs --ranks N'],
+    ['benchmark a.onnx --nodes 2', '--nodes needs --ranks N'],
     ['collectives --ranks 1', '--ranks'],
     ['collectives --ranks 1 --nodes 2', '--nodes needs a launcher that starts Python on each'],
     ['collectives --ranks 1 --nodes 2 --launcher x', '--rendezvous node01:29500'],
