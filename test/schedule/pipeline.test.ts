@@ -198,6 +198,73 @@ it('zb-v has no bubble where both parts of backward are as long as forward', () 
 });
 
 /**
+ * Qi et al., arXiv:2401.10241, table 1: with as many micro-batches as fill it, a rank of ZB-H2 waits for (p − 1)·(F + B − 2·W), and
+ * keeps 2p − 1 micro-batches at most.
+ */
+it.each([
+  [1, 1, 1],
+  [4, 4, 3],
+  [3, 4, 2],
+])('zb-h2 waits for (p − 1)·(F + B − 2·W): F %i, B %i, W %i', (forward, input, weight) => {
+  for (let ranks = 1; ranks <= 8; ranks += 1) {
+    for (const microBatches of [2 * ranks - 1, 3 * ranks]) {
+      const shape = { ranks, microBatches, forward, backward: input + weight, weight };
+      const { actions = [], alive } = timelineOf('zb-h2', shape) ?? {};
+      const waits = actions.map(
+        (own) => (own.at(-1)?.end ?? 0) - (own[0]?.start ?? 0) - microBatches * (forward + input + weight),
+      );
+      expect(Math.max(...waits)).toBe((ranks - 1) * (forward + input - 2 * weight));
+      expect(Math.max(...(alive ?? []))).toBe(2 * ranks - 1);
+    }
+  }
+});
+
+/**
+ * Qi et al., arXiv:2405.15362, section 4 and table of sail-sg's page of it: with F = B = W V-Half keeps ⌊(p + 2)/2⌋ micro-batches and has
+ * half of the bubble of 1F1B, which is 3·(p − 1) of a stage; V-Min keeps ⌊(p + 4)/3⌋ and has about two thirds: by hand, its last
+ * backward ends 4p + 6·(m − 1) units behind its first forward, or 2 more where 3 divides p, and one gradient of weights is left.
+ */
+it.each([
+  ['v-half', (ranks: number) => 3 * (ranks - 1), (ranks: number) => Math.floor((ranks + 2) / 2)],
+  [
+    'v-min',
+    (ranks: number) => 4 * ranks - (ranks % 3 === 0 ? 3 : 5),
+    (ranks: number) => Math.floor((ranks + 4) / 3),
+  ],
+] as const)('%s has its bubble and keeps as little as its authors say', (name, bubbleOf, keptOf) => {
+  for (const ranks of [2, 4, 6, 8, 9, 12, 16]) {
+    for (const microBatches of [2 * ranks, 4 * ranks]) {
+      const shape = { ranks, microBatches, forward: 1, backward: 2, weight: 1, chunks: 2 };
+      const bubble = Math.max(...(timelineOf(name, shape)?.ends ?? [])) - 6 * microBatches;
+      // With an odd number of ranks V-Half needs no pause between its ways.
+      if (name === 'v-min' || ranks % 2 === 0) expect(bubble).toBe(bubbleOf(ranks));
+      else expect(bubble).toBeLessThanOrEqual(bubbleOf(ranks));
+      const schedule = pipelineSchedule(name, shape);
+      for (const stages of stagesOfRanks(name, { ranks, chunks: 2 }))
+        expect(mostKept(schedule, stages)).toBeLessThanOrEqual(2 * keptOf(ranks));
+    }
+  }
+});
+
+it('no schedule waits for ever with few ranks or few micro-batches', () => {
+  for (const name of pipelineSchedules) {
+    for (let ranks = 1; ranks <= 8; ranks += 1) {
+      const { usual: chunks } = chunksOfSchedule[name];
+      const least = leastMicroBatches(name, { ranks, chunks });
+      for (let microBatches = least; microBatches <= least + 2 * ranks; microBatches += 1) {
+        const isWhole = name !== 'interleaved-1f1b' || microBatches % ranks === 0 || microBatches < ranks;
+        if (!isWhole) continue;
+        const shape = { ranks, microBatches, forward: 1, backward: 2, weight: 1, chunks };
+        expect(
+          timelineOf(name, shape),
+          `${name}, ${ranks} ranks, ${microBatches} micro-batches`,
+        ).toBeDefined();
+      }
+    }
+  }
+});
+
+/**
  * deepseek-ai/DualPipe, README: of p stages on p/2 ranks a rank waits for (p/2 − 1)·(F&B + B − 3·W), and keeps p + 1 chunks. A forward
  * and a backward at once both wait for what either waits for; one after the other they wait no longer.
  */

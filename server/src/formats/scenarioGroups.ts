@@ -53,7 +53,7 @@ export const groupNames = {
     vp: 'with pp, stages (chunks) of the model in each of them; default 1, with an interleaved schedule 2',
     'micro-batch': 'samples of one pass; passes follow from the global batch',
     schedule:
-      'order of the micro-batches: 1f1b, gpipe, interleaved-1f1b, looped-bfs, zb-h1, zb-v or dualpipe-v; default 1f1b, with vp interleaved-1f1b',
+      'order of the micro-batches: 1f1b, gpipe, interleaved-1f1b, looped-bfs, zb-h1, zb-h2, zb-v, v-half, v-min or dualpipe-v; default 1f1b, with vp interleaved-1f1b',
     stages:
       'stages of like time, of as many blocks each, or of one less in the first and last: balanced, uniform or torchtitan; default balanced, with megatron uniform, with torchtitan torchtitan',
   },

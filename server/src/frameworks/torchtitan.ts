@@ -8,6 +8,8 @@
  * gathered into each weight, and gradients, cast, into what it scatters; NCCL divides (fsdp/_fully_shard/_fsdp_collectives.py).
  */
 
+import { pytorchSchedules } from '../model/pytorchSchedules.ts';
+import { pipelineSchedules } from '../model/scenario.ts';
 import { bytes } from '../model/units.ts';
 import type { GradientHandling, GradientPass } from './behaviour.ts';
 import { noExchange, type WorkerGroup } from './exchange.ts';
@@ -27,7 +29,11 @@ export const torchtitan: FrameworkEntry = {
   documentation:
     'torchtitan: FSDP2 with gradients added up in fp32, beside tensor, context, expert and pipeline parallelism',
   trainsIn: 'half',
-  layout: { defaults: { sequence: true, stages: 'torchtitan' }, refuses: refusedLayout },
+  layout: {
+    defaults: { sequence: true, stages: 'torchtitan' },
+    schedules: pipelineSchedules.filter((name) => pytorchSchedules[name] !== undefined),
+    refuses: refusedLayout,
+  },
   overlaps:
     'input: read, decoded and copied ahead; parameters: the next block during the current one; gradients: by block, during backward; update: after all',
   sources: [

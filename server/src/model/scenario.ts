@@ -126,7 +126,7 @@ export const gpusPerCopy = ({
 
 /**
  * In which order a stage computes its micro-batches: all forwards first, or a forward and a backward in turn; the next two with
- * several stages on each rank. The last three do backward in two parts, so that gradients of weights fill bubbles; the last two with
+ * several stages on each rank. The others do backward in two parts, so that gradients of weights fill bubbles; the last four with
  * two stages on each rank, in a V.
  */
 export const pipelineSchedules = [
@@ -135,7 +135,10 @@ export const pipelineSchedules = [
   'interleaved-1f1b',
   'looped-bfs',
   'zb-h1',
+  'zb-h2',
   'zb-v',
+  'v-half',
+  'v-min',
   'dualpipe-v',
 ] as const;
 export type PipelineScheduleName = (typeof pipelineSchedules)[number];

@@ -5,6 +5,7 @@
  */
 
 import type { PipelineScheduleName } from '../model/scenario.ts';
+import { halfMemoryV, leastMemoryV } from './memorySchedules.ts';
 import type { PipelineAction, PipelineSchedule, PipelineShape } from './pipelineAction.ts';
 import { dualPipeV, zeroBubbleV } from './vSchedules.ts';
 
@@ -13,24 +14,33 @@ import { dualPipeV, zeroBubbleV } from './vSchedules.ts';
  * interleaved); Lamy-Poirier, arXiv:2211.05953 (looped, breadth first); NVIDIA/Megatron-LM,
  * megatron/core/pipeline_parallel/schedules.py, `get_pp_rank_microbatches`; PyTorch 2.13,
  * torch/distributed/pipelining/schedules.py, `ScheduleGPipe`, `Schedule1F1B`, `ScheduleInterleaved1F1B`, `ScheduleLoopedBFS`,
- * `ScheduleInterleavedZeroBubble`; Qi et al., arXiv:2401.10241, section 2 (ZB-H1). Those in a V: `vSchedules.ts`.
+ * `ScheduleInterleavedZeroBubble`; Qi et al., arXiv:2401.10241, section 2 (ZB-H1, ZB-H2). Those in a V: `vSchedules.ts` and
+ * `memorySchedules.ts`.
  */
-export function pipelineSchedule(name: PipelineScheduleName, shape: PipelineShape): PipelineSchedule {
-  return numbers(0, shape.ranks).map((rank) => actionsOfRank[name](shape, rank));
-}
+export const pipelineSchedule = (name: PipelineScheduleName, shape: PipelineShape): PipelineSchedule =>
+  schedules[name](shape);
 
 type ActionsOfRank = (shape: PipelineShape, rank: number) => readonly PipelineAction[];
 
-const actionsOfRank: Readonly<Record<PipelineScheduleName, ActionsOfRank>> = {
-  gpipe: (shape, rank) => withWarmUp(shape, rank, shape.microBatches),
+const byRank =
+  (actionsOf: ActionsOfRank) =>
+  (shape: PipelineShape): PipelineSchedule =>
+    numbers(0, shape.ranks).map((rank) => actionsOf(shape, rank));
+
+const schedules: Readonly<Record<PipelineScheduleName, (shape: PipelineShape) => PipelineSchedule>> = {
+  gpipe: byRank((shape, rank) => withWarmUp(shape, rank, shape.microBatches)),
   // A rank has begun as many forwards as there are ranks behind it before its first backward.
-  '1f1b': (shape, rank) => withWarmUp(shape, rank, shape.ranks - 1 - rank),
-  'interleaved-1f1b': (shape, rank) =>
+  '1f1b': byRank((shape, rank) => withWarmUp(shape, rank, shape.ranks - 1 - rank)),
+  'interleaved-1f1b': byRank((shape, rank) =>
     withWarmUp(shape, rank, (shape.chunks - 1) * roundOf(shape) + 2 * (shape.ranks - 1 - rank)),
-  'looped-bfs': (shape, rank) => breadthFirst(shape, rank),
-  'zb-h1': (shape, rank) => withLateWeights(shape, rank),
-  'zb-v': zeroBubbleV,
-  'dualpipe-v': dualPipeV,
+  ),
+  'looped-bfs': byRank(breadthFirst),
+  'zb-h1': byRank(withLateWeights),
+  'zb-h2': byRank(withFullWarmUp),
+  'zb-v': byRank(zeroBubbleV),
+  'v-half': halfMemoryV,
+  'v-min': leastMemoryV,
+  'dualpipe-v': byRank(dualPipeV),
 };
 
 /** By rank: its stages in the order of the model, round after round, or one on the way down a V and one on the way up. */
@@ -42,7 +52,8 @@ export const stagesOfRanks = (
     isInV(name) ? [rank, 2 * ranks - 1 - rank] : numbers(0, chunks).map((chunk) => chunk * ranks + rank),
   );
 
-const isInV = (name: PipelineScheduleName): boolean => name === 'zb-v' || name === 'dualpipe-v';
+const inV: readonly PipelineScheduleName[] = ['zb-v', 'v-half', 'v-min', 'dualpipe-v'];
+const isInV = (name: PipelineScheduleName): boolean => inV.includes(name);
 
 interface ChunkCounts {
   readonly least: number;
@@ -62,7 +73,10 @@ export const chunksOfSchedule: Readonly<Record<PipelineScheduleName, ChunkCounts
   'interleaved-1f1b': several,
   'looped-bfs': several,
   'zb-h1': { ...several, least: 1, usual: 1 },
+  'zb-h2': one,
   'zb-v': two,
+  'v-half': two,
+  'v-min': two,
   'dualpipe-v': two,
 };
 
@@ -116,6 +130,25 @@ function withLateWeights(shape: PipelineShape, rank: number): readonly PipelineA
     return [{ ...action, pass: 'backward-input' }, ...(due === undefined ? [] : [due])];
   });
   return [...inTurn, ...weights.slice(Math.max(0, weights.length - rank))];
+}
+
+/**
+ * ZB-H2: forwards fill the bubble in which a rank waits for its first backward: 2·(p − rank) − 1 of them. Gradients of weights come
+ * behind as many other backwards as the ranks before have more forwards, so that each rank keeps 2p − 1 micro-batches.
+ */
+function withFullWarmUp({ ranks, microBatches }: PipelineShape, rank: number): readonly PipelineAction[] {
+  const action = (pass: PipelineAction['pass'], microBatch: number): readonly PipelineAction[] =>
+    microBatch >= 0 && microBatch < microBatches ? [{ pass, stage: rank, microBatch }] : [];
+  const warmUp = 2 * (ranks - rank) - 1;
+  const late = 2 * rank;
+  return [
+    ...numbers(0, warmUp).flatMap((index) => action('forward', index)),
+    ...numbers(0, microBatches + late).flatMap((index) => [
+      ...action('backward-input', index),
+      ...action('backward-weight', index - late),
+      ...action('forward', warmUp + index),
+    ]),
+  ];
 }
 
 /** All micro-batches through a chunk before the next one, and back in the opposite order. */

@@ -1,7 +1,8 @@
 /** A layout in the words of the frameworks that run it. */
 
 import type { LayoutCandidate } from '../../estimate/planner/searchLayouts.ts';
-import type { FrameworkChoice, PipelineScheduleName } from '../../model/scenario.ts';
+import { pytorchSchedules } from '../../model/pytorchSchedules.ts';
+import type { FrameworkChoice } from '../../model/scenario.ts';
 import { parallelText } from './parallelText.ts';
 
 export interface LauncherOptions {
@@ -43,7 +44,7 @@ export function launcherOptions(candidate: LayoutCandidate): readonly LauncherOp
     `--parallelism.pipeline_parallel_degree ${pipeline}`,
     ...(context > 1 ? [`--parallelism.context_parallel_degree ${context}`] : []),
     ...(expert > 1 ? [`--parallelism.expert_parallel_degree ${expert}`] : []),
-    ...(pipeline > 1 ? [`--parallelism.pipeline_parallel_schedule ${torchNames[schedule]}`] : []),
+    ...(pipeline > 1 ? [`--parallelism.pipeline_parallel_schedule ${pytorchSchedules[schedule]}`] : []),
     ...(pipeline > 1 ? [`--parallelism.pipeline_parallel_microbatch_size ${microBatch}`] : []),
     shardsWeights
       ? `--parallelism.data_parallel_shard_degree ${replicas}`
@@ -73,7 +74,7 @@ export function launcherOptions(candidate: LayoutCandidate): readonly LauncherOp
       ? []
       : [{ launcher: 'Megatron-LM', text: megatron.join(' ') }]),
     // What torchtitan has: shards of weights, tensor parallelism, pipelines. It has no sharded update alone.
-    ...(stage === undefined && name !== 'megatron'
+    ...(stage === undefined && name !== 'megatron' && pytorchSchedules[schedule] !== undefined
       ? [{ launcher: 'torchtitan', text: torchtitan.join(' ') }]
       : []),
     ...(pipeline === 1 &&
@@ -94,14 +95,3 @@ const megatronFlags = (options: FrameworkChoice['options']): readonly string[] =
   ...(options['overlap-param-gather'] === 'true' ? ['--overlap-param-gather'] : []),
   ...(options['gradient-dtype'] === 'half' ? ['--grad-reduce-in-bf16'] : []),
 ];
-
-/** Names of schedules in PyTorch 2.13, torch/distributed/pipelining/schedules.py, `get_schedule_class`. */
-const torchNames: Readonly<Record<PipelineScheduleName, string>> = {
-  gpipe: 'GPipe',
-  '1f1b': '1F1B',
-  'interleaved-1f1b': 'Interleaved1F1B',
-  'looped-bfs': 'LoopedBFS',
-  'zb-h1': 'InterleavedZeroBubble',
-  'zb-v': 'ZBVZeroBubble',
-  'dualpipe-v': 'DualPipeV',
-};

@@ -4,7 +4,8 @@
  */
 
 import { didYouMean } from '../../model/nearestName.ts';
-import type { Checkpoint, ParallelRequest, PipelineScheduleName } from '../../model/scenario.ts';
+import { pytorchSchedules, scheduleOfPytorch } from '../../model/pytorchSchedules.ts';
+import type { Checkpoint, ParallelRequest } from '../../model/scenario.ts';
 import type { GroupResult } from '../scenarioGroups.ts';
 import { degreesOf, type LayoutRequest } from './degrees.ts';
 
@@ -22,17 +23,6 @@ const keys = [
   'global_batch_size',
 ] as const;
 type Key = (typeof keys)[number];
-
-/** PyTorch 2.13, torch/distributed/pipelining/schedules.py, `get_schedule_class`, which ignores case. */
-const schedules: Readonly<Record<string, PipelineScheduleName>> = {
-  gpipe: 'gpipe',
-  '1f1b': '1f1b',
-  interleaved1f1b: 'interleaved-1f1b',
-  loopedbfs: 'looped-bfs',
-  interleavedzerobubble: 'zb-h1',
-  zbvzerobubble: 'zb-v',
-  dualpipev: 'dualpipe-v',
-};
 
 const checkpoints: Readonly<Record<string, Checkpoint>> = {
   none: 'none',
@@ -87,10 +77,10 @@ export function readTorchtitanKeys(text: string): GroupResult<LayoutRequest> {
     globalBatch,
   });
   const asked = textOf('pipeline_parallel_schedule');
-  const schedule = asked === undefined ? undefined : schedules[asked.toLowerCase()];
+  const schedule = asked === undefined ? undefined : scheduleOfPytorch(asked);
   if (asked !== undefined && schedule === undefined)
     problems.push(
-      `\`pipeline_parallel_schedule\` "${asked}" is not costed; use 1F1B, GPipe or Interleaved1F1B`,
+      `\`pipeline_parallel_schedule\` "${asked}" is not costed; use ${Object.values(pytorchSchedules).join(' or ')}`,
     );
   const mode = given.get('activation_checkpoint.mode');
   const checkpoint = mode === undefined ? undefined : checkpoints[mode];
