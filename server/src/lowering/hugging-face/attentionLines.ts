@@ -119,14 +119,20 @@ export function attentionLines(of: Attention, place: AttentionPlace): readonly s
     }
     lines.push(...headLines(of, prefix, part));
   }
-  const written = of.written === true || of.sinks === true;
-  const kernel = written ? writtenKernel(of, prefix, place) : fusedKernel(of, prefix, place);
   return [
     ...lines,
-    ...kernel,
-    `${prefix}joined: transpose(1, 2)`,
-    `${prefix}merged: reshape(batch, ${place.length}, ${size.q})`,
+    ...kernelLines(of, prefix, place),
     `${prefix}${names.o_proj}: Linear(${width}${option(of.outputBias)})`,
+  ];
+}
+
+/** From `q_heads`, `k_heads` and `v_heads` to `merged`: the kernel, and its heads beside each other. */
+export function kernelLines(of: Attention, prefix: string, place: AttentionPlace): readonly string[] {
+  const written = of.written === true || of.sinks === true;
+  return [
+    ...(written ? writtenKernel(of, prefix, place) : fusedKernel(of, prefix, place)),
+    `${prefix}joined: transpose(1, 2)`,
+    `${prefix}merged: reshape(batch, ${place.length}, ${of.heads * of.headSize})`,
   ];
 }
 

@@ -6,7 +6,7 @@
 import { activationBlocks, activationCall } from './activations.ts';
 import { type Attention, attentionLines } from './attentionLines.ts';
 import type { ConfigFields } from './configFields.ts';
-import { activationOf, layerNorm } from './decoderTypes.ts';
+import { activationOf, labelsOf, layerNorm } from './decoderTypes.ts';
 import { needWhole, residualParts } from './sequenceToSequence.ts';
 import type { SpecParts } from './specText.ts';
 
@@ -47,7 +47,7 @@ export const bartTypes: Readonly<Record<string, (fields: ConfigFields, name: str
   );
 
 function bartLike(fields: ConfigFields, name: string, kind: BartKind): SpecParts {
-  needWhole(fields, /(ForConditionalGeneration|MTModel)$/);
+  needWhole(fields, /(ForConditionalGeneration|MTModel|(?<!MT)Model|ForSequenceClassification)$/);
   const norm = layerNorm(1e-5)('hidden_size');
   const encoder = blockOf(fields, kind, 'encoder');
   const decoder = blockOf(fields, kind, 'decoder');
@@ -63,14 +63,7 @@ function bartLike(fields: ConfigFields, name: string, kind: BartKind): SpecParts
     ...startLines(fields, kind, 'decoder', 'target_embeddings', 'target_positions'),
     `decoder: decoder_layer() * ${fields.size('decoder_layers')} from ${lastOfStart(fields, kind, 'decoder')}, ${kind.order === 'pre' ? 'encoder_norm' : 'encoder'}`,
     ...(kind.order === 'pre' ? [`decoder_norm: ${norm}`] : []),
-    `lm_head: Linear(vocab_size, bias=False, weight=shared)`,
-    ...(kind.logitsBias === false
-      ? []
-      : [
-          // A buffer, which nothing trains (`final_logits_bias`).
-          'final_logits_bias: Parameter(1, vocab_size) frozen',
-          'logits: add(lm_head, final_logits_bias)',
-        ]),
+    ...headLines(fields, kind),
   ];
   return {
     name,
@@ -95,6 +88,34 @@ function bartLike(fields: ConfigFields, name: string, kind: BartKind): SpecParts
     },
     layers,
   };
+}
+
+/** Logits, or scores of classes of the last token (`BartClassificationHead`), or nothing. */
+function headLines(fields: ConfigFields, kind: BartKind): readonly string[] {
+  const { architecture = '' } = fields;
+  if (/(?<!MT)Model$/.test(architecture)) return [];
+  if (architecture.endsWith('ForSequenceClassification')) {
+    const share = fields.number('classifier_dropout', 0);
+    const drop = (line: string): readonly string[] => (share > 0 ? [`${line}: Dropout(${share})`] : []);
+    return [
+      'last_token: select(1, -1)',
+      ...drop('head_dropout'),
+      'classification_dense: Linear(hidden_size)',
+      'classification_act: Tanh()',
+      ...drop('act_dropout'),
+      `out_proj: Linear(${labelsOf(fields)})`,
+    ];
+  }
+  return [
+    'lm_head: Linear(vocab_size, bias=False, weight=shared)',
+    ...(kind.logitsBias === false
+      ? []
+      : [
+          // A buffer, which nothing trains (`final_logits_bias`).
+          'final_logits_bias: Parameter(1, vocab_size) frozen',
+          'logits: add(lm_head, final_logits_bias)',
+        ]),
+  ];
 }
 
 /** Word and position embeddings up to the first block. */

@@ -16,6 +16,12 @@ interface KnownType {
 
 const typesByName: Readonly<Record<string, KnownType>> = knownTypes;
 
+/** What files call a field that today's classes still read, and prefer (`kwargs.pop` in `configuration_*.py`). */
+const olderNames: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  bloom: { hidden_size: 'n_embed' },
+  falcon: { hidden_size: 'n_embed' },
+};
+
 /** More than any network has; a size beyond it is a mistake. */
 const largest = 2 ** 40;
 
@@ -48,7 +54,8 @@ export class ConfigFields {
   /** The value in the file, or the default of its type; `null` where neither is there. */
   #value(name: string): unknown {
     const own = this.#known.names[name] ?? name;
-    for (const key of [own, name]) {
+    const older = Object.hasOwn(olderNames, this.type) ? olderNames[this.type]?.[name] : undefined;
+    for (const key of [...(older === undefined ? [] : [older]), own, name]) {
       if (Object.hasOwn(this.#config.fields, key)) return this.#config.fields[key];
     }
     for (const key of [own, name]) {

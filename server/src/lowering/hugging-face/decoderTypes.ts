@@ -86,9 +86,9 @@ function headOf(fields: ConfigFields): Decoder['head'] {
   return fields.flag('tie_word_embeddings', true) ? 'tied' : 'own';
 }
 
-/** Labels of a classifier: two where the config names none (configuration_utils.py). */
+/** Labels of a classifier: two where the config names none (configuration_utils.py), or three (configuration_bart.py). */
 export const labelsOf = (fields: ConfigFields): number =>
-  fields.optionalSize('num_labels') ?? fields.entries('id2label') ?? 2;
+  fields.optionalSize('num_labels') ?? fields.entries('id2label') ?? (fields.type === 'bart' ? 3 : 2);
 
 const longestOf = (fields: ConfigFields): number =>
   fields.has('max_position_embeddings') ? fields.size('max_position_embeddings') : 2048;

@@ -1,4 +1,7 @@
-/** DINOv2 (modeling_dinov2.py of transformers 5.18): a ViT whose branches are scaled by a trained vector each. */
+/**
+ * DINOv2 (modeling_dinov2.py of transformers 5.18): a ViT whose branches are scaled by a trained vector each. A later one has
+ * register tokens behind the first, without positions (modeling_dinov2_with_registers.py).
+ */
 
 import { activationBlocks, activationCall } from './activations.ts';
 import { attentionLines } from './attentionLines.ts';
@@ -32,28 +35,41 @@ export function dinov2(fields: ConfigFields, name: string): SpecParts {
     'output: add(scaled2, residual)',
   ];
   const classified = /ForImageClassification$/.test(fields.architecture ?? '');
+  const registers = fields.optionalSize('num_register_tokens') ?? 0;
+  const masked = fields.flag('use_mask_token', true);
   return {
     name,
     comments: [],
-    dims: { batch: 8, places: patches + 1, hidden_size: hidden },
+    dims: { batch: 8, places: patches + 1 + registers, hidden_size: hidden },
+    ...(masked ? { outputs: [classified ? 'classifier' : 'first_token', 'mask_token'] } : {}),
     inputs: { image: `float32[batch, ${fields.size('num_channels')}, ${image}, ${image}]` },
     blocks: { ...activationBlocks(block), encoder_layer: block },
     layers: [
-      `patch_embeddings: Conv2d(hidden_size, kernel_size=${patch}, stride=${patch})`,
+      // Stands in for patches that pretraining hides; nothing reads it otherwise.
+      ...(masked ? ['mask_token: Parameter(1, hidden_size)'] : []),
+      `patch_embeddings: Conv2d(hidden_size, kernel_size=${patch}, stride=${patch}) from image`,
       'flat: flatten(2)',
       'patches: transpose(1, 2)',
       'cls_token: Parameter(1, 1, hidden_size)',
       'cls_tokens: expand(cls_token, batch, 1, hidden_size)',
       'with_cls: cat((cls_tokens, patches), dim=1)',
-      'position_embeddings: Parameter(1, places, hidden_size)',
+      `position_embeddings: Parameter(1, ${patches + 1}, hidden_size)`,
       'embedded: add(with_cls, position_embeddings)',
+      ...(registers === 0
+        ? []
+        : [
+            `placed_cls, placed_patches: split([1, ${patches}], dim=1)`,
+            `register_tokens: Parameter(1, ${registers}, hidden_size)`,
+            `registers: expand(register_tokens, batch, ${registers}, hidden_size)`,
+            'with_registers: cat((placed_cls, registers, placed_patches), dim=1)',
+          ]),
       ...drop('embeddings_dropout'),
       `encoder: encoder_layer() * ${fields.size('num_hidden_layers')}`,
       `layernorm: ${norm}`,
       'first_token: select(layernorm, 1, 0)',
       ...(classified
         ? [
-            `own, others: split(layernorm, [1, ${patches}], dim=1)`,
+            `${registers === 0 ? 'own' : 'own, middle'}, others: split(layernorm, [1, ${registers === 0 ? '' : `${registers}, `}${patches}], dim=1)`,
             'averaged: mean(others, dim=1)',
             'both: cat((first_token, averaged), dim=1)',
             `classifier: Linear(${labelsOf(fields)})`,

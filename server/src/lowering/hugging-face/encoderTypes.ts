@@ -50,6 +50,12 @@ function bertLike(
     /** Rows of a table of relative positions, added to scores that are written out (MPNet). */
     readonly distances?: number;
     readonly names?: NonNullable<Attention['names']>;
+    /** Blocks that normalize what they read, with one normalization behind the last. */
+    readonly pre?: boolean;
+    /** Whether embeddings are normalized; they are where it is left out. */
+    readonly embeddingNorm?: boolean;
+    /** Whether scores are always tensors of their own. */
+    readonly written?: boolean;
   } = {},
 ): SpecParts {
   const norm = layerNorm(fields.number('layer_norm_eps', 1e-12));
@@ -64,19 +70,22 @@ function bertLike(
   const fed = drop === undefined ? 'output_dense' : 'output_dropout';
   const attention = selfAttention(fields, {
     names,
+    ...(changes.written === true ? { written: true } : {}),
     ...(distances === undefined ? {} : { written: true, scoreBias: 'distance_bias' }),
   });
+  const { pre = false, embeddingNorm = true } = changes;
   const block = [
-    ...attentionLines(attention, { source: 'input', length: 'seq' }),
+    ...(pre ? [`attention_norm: ${norm('hidden_size')}`] : []),
+    ...attentionLines(attention, { source: pre ? 'attention_norm' : 'input', length: 'seq' }),
     ...dropped('attention_dropout'),
     `attention_residual: add(${attended}, input)`,
-    `attention_norm: ${norm('hidden_size')}`,
+    `${pre ? 'intermediate' : 'attention'}_norm: ${norm('hidden_size')}`,
     `intermediate_dense: Linear(${fields.size('intermediate_size')})`,
     `intermediate_act: ${activationCall(activationOf(fields, 'gelu'))}`,
     'output_dense: Linear(hidden_size)',
     ...dropped('output_dropout'),
-    `output_residual: add(${fed}, attention_norm)`,
-    `output_norm: ${norm('hidden_size')}`,
+    `output_residual: add(${fed}, ${pre ? 'attention_residual' : 'attention_norm'})`,
+    ...(pre ? [] : [`output_norm: ${norm('hidden_size')}`]),
   ];
   const size = width === hidden ? 'hidden_size' : String(width);
   const start = drop === undefined ? 'embeddings_norm' : 'embeddings_dropout';
@@ -96,11 +105,12 @@ function bertLike(
           `tasked: add(task_type_embeddings, ${segments ? 'embedded' : 'placed'})`,
         ]
       : []),
-    `embeddings_norm: ${norm(size)}`,
+    ...(embeddingNorm ? [`embeddings_norm: ${norm(size)}`] : []),
     ...dropped('embeddings_dropout'),
     ...(width === hidden ? [] : ['embeddings_project: Linear(hidden_size)']),
     ...(distances === undefined ? [] : distanceLines(distances, fields.size('num_attention_heads'))),
-    `encoder: encoder_layer() * ${fields.size('num_hidden_layers')}${distances === undefined ? '' : ` from ${start}, distance_bias`}`,
+    `${pre ? 'encoder_layers' : 'encoder'}: encoder_layer() * ${fields.size('num_hidden_layers')}${distances === undefined ? '' : ` from ${start}, distance_bias`}`,
+    ...(pre ? [`encoder: ${norm('hidden_size')}`] : []),
     ...head(fields),
   ];
   return {
@@ -315,6 +325,11 @@ export const encoderTypes: Readonly<Record<string, EncoderType>> = {
       names: { q_proj: 'q', k_proj: 'k', v_proj: 'v', qkv_proj: 'qkv', o_proj: 'o' },
     }),
   distilbert,
+  'megatron-bert': (fields, name) =>
+    bertLike(fields, name, bertHead, { pre: true, embeddingNorm: false, written: true }),
+  'roberta-prelayernorm': (fields, name) => bertLike(fields, name, robertaHead, { pre: true }),
+  'xlm-roberta-xl': (fields, name) =>
+    bertLike(fields, name, robertaHead, { pre: true, embeddingNorm: false }),
   'data2vec-text': roberta,
   roberta,
   'xlm-roberta': roberta,

@@ -7,9 +7,11 @@ import { activationOf, knownActivation, layerNorm, rmsNorm } from './decoderType
 import { feedForwardLines } from './feedForwardLines.ts';
 import type { SpecParts } from './specText.ts';
 
-/** T5, T5 1.1 and mT5. */
+/** T5, T5 1.1 and mT5; UMT5, in which every block has a table of positions of its own. The encoder may stand alone. */
 export function t5(fields: ConfigFields, name: string): SpecParts {
-  needWhole(fields);
+  needWhole(fields, /(ForConditionalGeneration|EncoderModel)$/);
+  const isEncoder = fields.architecture?.endsWith('EncoderModel') === true;
+  const ownTables = fields.type === 'umt5';
   const norm = rmsNorm(fields.number('layer_norm_epsilon', 1e-6))('hidden_size');
   const heads = fields.size('num_attention_heads');
   const [named, gatedBy] = activationOfT5(fields);
@@ -44,13 +46,25 @@ export function t5(fields: ConfigFields, name: string): SpecParts {
       source,
     );
   const out = gatedBy ? 'down_proj' : 'wo';
+  const buckets = fields.size('relative_attention_num_buckets');
+  const bias = (prefix: string, of: string): readonly string[] => [
+    `${prefix}buckets: Embedding(${buckets}, ${heads}) from ${of}`,
+    `${prefix}bias: permute(2, 0, 1)`,
+  ];
+  // Attention over the encoder is given a bias of zeros.
+  const zeros = [
+    'zero: Buffer()',
+    `unplaced: expand(zero, 1, ${heads}, target, seq)`,
+    'cross_bias: add(unplaced, 0)',
+  ];
+  // Every block computes its buckets anew.
+  const ownBias = ownTables ? ['places: add(distances, 0)', ...bias('', 'places')] : [];
   const encoder = [
-    // The bias was permuted, and every call of the kernel lays it out anew.
-    'placed: add(bias, 0)',
+    ...ownBias,
     `attention_norm: ${norm} from hidden`,
     ...part(
       'attention',
-      attentionLines(attention('placed'), { source: 'attention_norm', length: 'seq' }),
+      attentionLines(attention('bias'), { source: 'attention_norm', length: 'seq' }),
       'o',
       'hidden',
     ),
@@ -58,6 +72,7 @@ export function t5(fields: ConfigFields, name: string): SpecParts {
     ...part('feed_forward', feed('feed_forward_norm'), out, 'attention_residual'),
   ];
   const decoder = [
+    ...ownBias,
     "causal_mask: AttentionMask(target, dtype='bool')",
     'hidden_tokens: Buffer()',
     'placed: where(causal_mask, bias, hidden_tokens)',
@@ -68,10 +83,11 @@ export function t5(fields: ConfigFields, name: string): SpecParts {
       'o',
       'hidden',
     ),
-    `cross_norm: ${norm}`,
+    ...(ownTables ? zeros : []),
+    `cross_norm: ${norm}${ownTables ? ' from attention_residual' : ''}`,
     ...part(
       'cross',
-      attentionLines(attention(undefined), {
+      attentionLines(attention('cross_bias'), {
         source: 'cross_norm',
         memory: 'memory',
         length: 'target',
@@ -84,23 +100,34 @@ export function t5(fields: ConfigFields, name: string): SpecParts {
     `feed_forward_norm: ${norm}`,
     ...part('feed_forward', feed('feed_forward_norm'), out, 'cross_residual'),
   ];
-  const buckets = fields.size('relative_attention_num_buckets');
-  const bias = (prefix: string, of: string): readonly string[] => [
-    `${prefix}_buckets: Embedding(${buckets}, ${heads}) from ${of}`,
-    `${prefix}_bias: permute(2, 0, 1)`,
-  ];
   // transformers ties the weights whatever the field says, which decides only about the scale (configuration_t5.py).
   const scaled = fields.type === 't5' && fields.flag('tie_word_embeddings', true);
-  return {
+  const read = ownTables ? 'distances' : 'bias';
+  const encoderLayers = [
+    'shared: Embedding(vocab_size, hidden_size) from tokens',
+    ...dropped('encoder_dropout'),
+    ...(ownTables ? [] : bias('encoder_', 'distances')),
+    `encoder: encoder_block() * ${fields.size('num_layers')} from ${drop > 0 ? 'encoder_dropout' : 'shared'}, ${ownTables ? 'distances' : 'encoder_bias'}`,
+    `encoder_norm: ${norm}`,
+    ...dropped('memory_dropout'),
+  ];
+  const parts = {
     name,
     comments: [],
     dims: {
       batch: 8,
       seq: 512,
-      target: 'seq',
       hidden_size: fields.size('hidden_size'),
       vocab_size: fields.size('vocab_size'),
     },
+    inputs: { tokens: 'int64[batch, seq]', distances: 'int64[seq, seq]' },
+  };
+  const blocks = { [`encoder_block from hidden, ${read}`]: encoder };
+  if (isEncoder)
+    return { ...parts, blocks: { ...activationBlocks(encoder), ...blocks }, layers: encoderLayers };
+  return {
+    ...parts,
+    dims: { ...parts.dims, target: 'seq' },
     inputs: {
       tokens: 'int64[batch, seq]',
       target_tokens: 'int64[batch, target]',
@@ -109,20 +136,15 @@ export function t5(fields: ConfigFields, name: string): SpecParts {
     },
     blocks: {
       ...activationBlocks([...encoder, ...decoder]),
-      'encoder_block from hidden, bias': encoder,
-      'decoder_block from hidden, bias, memory': decoder,
+      ...blocks,
+      [`decoder_block from hidden, ${read}, memory${ownTables ? '' : ', cross_bias'}`]: decoder,
     },
     layers: [
-      'shared: Embedding(vocab_size, hidden_size) from tokens',
-      ...dropped('encoder_dropout'),
-      ...bias('encoder', 'distances'),
-      `encoder: encoder_block() * ${fields.size('num_layers')} from ${drop > 0 ? 'encoder_dropout' : 'shared'}, encoder_bias`,
-      `encoder_norm: ${norm}`,
-      ...dropped('memory_dropout'),
+      ...encoderLayers,
       'target_embeddings: Embedding(vocab_size, hidden_size, weight=shared) from target_tokens',
       ...dropped('decoder_dropout'),
-      ...bias('decoder', 'target_distances'),
-      `decoder: decoder_block() * ${fields.optionalSize('num_decoder_layers') ?? fields.size('num_layers')} from ${drop > 0 ? 'decoder_dropout' : 'target_embeddings'}, decoder_bias, ${drop > 0 ? 'memory_dropout' : 'encoder_norm'}`,
+      ...(ownTables ? [] : [...bias('decoder_', 'target_distances'), ...zeros]),
+      `decoder: decoder_block() * ${fields.optionalSize('num_decoder_layers') ?? fields.size('num_layers')} from ${drop > 0 ? 'decoder_dropout' : 'target_embeddings'}, ${ownTables ? 'target_distances' : 'decoder_bias'}, ${drop > 0 ? 'memory_dropout' : 'encoder_norm'}${ownTables ? '' : ', cross_bias'}`,
       `decoder_norm: ${norm}`,
       ...dropped('logits_dropout'),
       ...(scaled ? [`scaled: mul(${1 / Math.sqrt(fields.size('hidden_size'))})`] : []),

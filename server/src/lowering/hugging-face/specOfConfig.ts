@@ -8,6 +8,7 @@
 import { type HuggingFaceConfig, readConfig } from '../../formats/hugging-face/readConfig.ts';
 import type { Issue } from '../../model/issue.ts';
 import { nearestName } from '../../model/nearestName.ts';
+import { albert } from './albert.ts';
 import { bartTypes } from './bartTypes.ts';
 import { clipTypes } from './clip.ts';
 import { ConfigFields } from './configFields.ts';
@@ -117,14 +118,17 @@ const types: Readonly<Record<string, WriteSpec>> = {
     ]),
   ),
   ...encoderTypes,
+  albert,
   modernbert: modernBert,
   dinov2,
+  dinov2_with_registers: dinov2,
   'deberta-v2': debertaV2,
   ...bartTypes,
   ...clipTypes,
   ...convolutionalTypes,
   t5,
   mt5: t5,
+  umt5: t5,
   whisper,
 };
 
