@@ -3,6 +3,7 @@
  * names and shapes only, so that it adds nothing to a bundle.
  */
 
+import type { GlanceRow } from './estimate/report/glance.ts';
 import type { CostMeasure } from './language/moduleCosts.ts';
 import type { ScenarioChange } from './model/scenarioChange.ts';
 import type { StepLimit } from './model/stepCost.ts';
@@ -225,7 +226,7 @@ export interface TriedScenario {
 /** Client to server: the totals of an open model with a change of its scenario that is written nowhere. */
 export const tryScenario = 'layercost/tryScenario';
 export interface TryScenarioResult {
-  readonly rows: readonly { readonly name: string; readonly value: string; readonly detail: string }[];
+  readonly rows: readonly GlanceRow[];
   /** What limits the step. */
   readonly sentence: string;
   /** Why it cannot be costed. */

@@ -6,8 +6,10 @@ import { type Chart, chartFile } from '../../server/src/charts/chart.ts';
 import { icicleChart } from '../../server/src/charts/icicleChart.ts';
 import { type MemoryMoment, memoryChart, thinned, totalOf } from '../../server/src/charts/memoryChart.ts';
 import { mergeSegments } from '../../server/src/charts/mergeSegments.ts';
+import { type NamedPoint, placeLabels } from '../../server/src/charts/placeLabels.ts';
 import { rooflineChart } from '../../server/src/charts/rooflineChart.ts';
 import { scalingChart } from '../../server/src/charts/scalingChart.ts';
+import type { Box } from '../../server/src/charts/shapes.ts';
 import { timelineChart } from '../../server/src/charts/timelineChart.ts';
 
 const odd = '<script>alert("1")</script>&';
@@ -146,6 +148,47 @@ describe('merged segments', () => {
       end: (index + 1) / 9000,
     }));
     expect(mergeSegments(many, 1 / 950, 6 / 950).length).toBeLessThan(1000);
+  });
+});
+
+describe('names of points', () => {
+  const within = { left: 0, top: 0, right: 200, bottom: 100 };
+  const point = (x: number, y: number, name: string) => ({ x, y, radius: 6, name });
+  const placed = (points: readonly NamedPoint[], taken: readonly Box[] = []) =>
+    placeLabels(points, points, taken, within).map((text) => />([^<]+)</.exec(text)?.[1]);
+
+  it.each<[string, readonly NamedPoint[], readonly Box[], readonly string[]]>([
+    ['all, where there is room', [point(20, 20, 'a'), point(20, 60, 'b')], [], ['a', 'b']],
+    // Below and above: 5 letters of 6.6 pixels do not fit between circles 30 pixels apart.
+    ['beside a neighbour', [point(60, 50, 'first'), point(90, 50, 'other')], [], ['first', 'other']],
+    ['none where all is taken', [point(20, 20, 'a')], [within], []],
+    ['none that would leave the drawing', [point(100, 50, 'x'.repeat(31))], [], []],
+  ])('%s', (_, points, taken, names) => expect(placed(points, taken)).toEqual(names));
+
+  it('lie on no circle and on no other name', () => {
+    const coordinate = (most: number) => fc.double({ min: 0, max: most, noNaN: true });
+    fc.assert(
+      fc.property(fc.array(fc.tuple(coordinate(200), coordinate(100)), { maxLength: 12 }), (places) => {
+        const points = places.map(([x, y], index) => point(x, y, `name ${index}`));
+        const texts = placeLabels(points, points, [], within);
+        const boxes = texts.map((text) => {
+          const [, x = '', y = ''] = /x="([^"]+)" y="([^"]+)"/.exec(text) ?? [];
+          const room = (/>([^<]+)</.exec(text)?.[1]?.length ?? 0) * 6.6;
+          const left = Number(x) - (text.includes('end ') ? room : text.includes('middle ') ? room / 2 : 0);
+          return { left, right: left + room, middle: Number(y) - 4 };
+        });
+        for (const [index, box] of boxes.entries()) {
+          for (const { x, y } of points)
+            expect(x > box.left && x < box.right && Math.abs(y - box.middle) < 8 + 6 - 0.1).toBe(false);
+          for (const other of boxes.slice(index + 1))
+            expect(
+              box.left < other.right - 0.2 &&
+                other.left < box.right - 0.2 &&
+                Math.abs(box.middle - other.middle) < 15.8,
+            ).toBe(false);
+        }
+      }),
+    );
   });
 });
 

@@ -175,7 +175,7 @@ it('scales: says of each point whether it fits', async () => {
   expect([few.fits, many.fits]).toEqual(['yes', 'yes']);
   expect(many.memory).toBeLessThan(few.memory);
   const table = await run('scale', llama, ...options, '--framework', 'pytorch-ddp');
-  expect(table.out).toMatch(/ GiB {2}out of memory\n/);
+  expect(table.out.match(/out of memory/g)).toHaveLength(2);
 });
 
 it('scales: prints the points that can be costed, and why the others cannot', async () => {

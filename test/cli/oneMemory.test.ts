@@ -59,13 +59,18 @@ function judge(file: ModelFile, path: string, request: ScenarioRequest, swept: u
   expect(needed <= capacity && fits === 'no', of).toBe(false);
   expect(cost.fits, of).toBe(fits);
 
-  const mark = { yes: '', may: 'may not fit: ', no: 'out of memory: ' }[cost.fits];
-  const shown = `${mark}${report.totals.exact ? '' : '≥ '}${formatBytes(bytes(needed))}`;
+  const mark = { yes: undefined, may: 'may not fit', no: 'out of memory' }[cost.fits];
+  const size = `${report.totals.exact ? '' : '≥ '}${formatBytes(bytes(needed))}`;
+  const shown = mark === undefined ? size : `${mark}: ${size}`;
   const ofGpu = `of ${formatBytes(bytes(capacity))}`;
   expect(row(renderTable(report, undefined, true), 'memory'), of).toMatch(startsWith(`${shown} +${ofGpu}, `));
   expect(row(comparisonTable(report, report), 'memory'), of).toMatch(startsWith(`${shown} +${shown} `));
   const tile = glanceAt(report).find(({ name }) => name === 'peak memory');
-  expect([tile?.value, tile?.detail.replace(/^.* % /, '')], of).toEqual([shown, ofGpu]);
+  expect([tile?.mark?.text, tile?.value, tile?.detail.replace(/^.* % /, '')], of).toEqual([
+    mark,
+    size,
+    ofGpu,
+  ]);
   expect(limitSentence(report).startsWith('The step does not fit into memory; '), of).toBe(fits === 'no');
   const [lens] = codeLenses(viewLayerSpec(readFileSync(path, 'utf8'), estimate));
   expect(lens?.title, of).toContain(` · ${shown} ${ofGpu}`);

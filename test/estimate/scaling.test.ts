@@ -193,7 +193,7 @@ describe('renderings', () => {
       [
         'GPUs  nodes      step              range  communication  exposed       throughput  weak efficiency                   memory  limit',
         '   1      1    100 ms  80.0 ms to 130 ms        20.0 ms  10.0 ms   40.0 samples/s            100 %                 1.00 GiB  compute',
-        '   8      1    100 ms  80.0 ms to 130 ms        20.0 ms  10.0 ms    320 samples/s             90 %  out of memory: 1.00 GiB  out of memory',
+        '   8      1    100 ms  80.0 ms to 130 ms        20.0 ms  10.0 ms    320 samples/s             90 %  out of memory: 1.00 GiB  parameter servers, 10 % of the step',
         '  16      2  ≥ 100 ms                           20.0 ms  10.0 ms  ≤ 640 samples/s                ?                 1.00 GiB  ?',
         '',
       ].join('\n'),
@@ -207,7 +207,7 @@ describe('renderings', () => {
     const markdown = renderScalingMarkdown(scaling);
     expect(markdown).toMatch(/^# a\\\|b \\<c\\>: scaling\n/);
     expect(markdown).toMatch(
-      /^\| 8 \| 100\u00a0ms \| .* \| 90\u00a0% \| █{9} \| out\u00a0of\u00a0memory \| .* \| 80\.0\u00a0ms\u00a0to\u00a0130\u00a0ms \|$/m,
+      /^\| 8 \| 100\u00a0ms \| .* \| 90\u00a0% \| █{9} \| servers,\u00a010\u00a0% \| .* \| out\u00a0of\u00a0memory:\u00a01\.00\u00a0GiB \| 80\.0\u00a0ms\u00a0to\u00a0130\u00a0ms \|$/m,
     );
   });
 
@@ -225,7 +225,16 @@ describe('renderings', () => {
     // Two points, once by throughput and once by efficiency.
     expect(page.match(/<circle/g)).toHaveLength(4);
     expect(page.match(/<circle[^>]* class="none"/g)).toHaveLength(2);
-    expect(page).toContain('<title>8 GPUs: 90 %, 320 samples/s, out of memory</title>');
+    expect(page).toContain(
+      '<title>8 GPUs: 90 %, 320 samples/s, out of memory; parameter servers, 10 % of the step</title>',
+    );
+  });
+
+  it('a page writes a range below its step, and exposed communication over all of it', () => {
+    const page = renderScalingHtml(scaling);
+    expect(page).toContain('<td class="number">100 ms<small>80.0 ms to 130 ms</small>');
+    expect(page).toContain('<td class="number">10.0 ms<small>of 20.0 ms</small>');
+    expect(page.match(/<th scope="col"/g)).toHaveLength(8);
   });
 
   it('a chart needs two points', () => {

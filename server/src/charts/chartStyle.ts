@@ -85,5 +85,5 @@ export const chartStyle = `${colourStyle}
 .chart .memory-bound { fill: var(--ground); stroke: var(--orange); stroke-width: 1.6; }
 .chart .none { fill: var(--ground); fill-opacity: 1; stroke: var(--red); stroke-width: 2; }
 .chart [data-layer] { cursor: pointer; }
-.chart [data-layer]:hover, .chart .here { stroke: var(--text); stroke-width: 1.5; }
+.chart [data-layer]:hover, .chart .here, .chart .now { stroke: var(--text); stroke-width: 1.5; }
 `;

@@ -5,7 +5,7 @@ import { bytes, seconds } from '../model/units.ts';
 import { bottomAxis, leftAxis } from './axes.ts';
 import { type Chart, chartOf } from './chart.ts';
 import { binaryTicks, linearScale } from './scales.ts';
-import { type Box, fitLabel, label, legend, line, pathOf, place } from './shapes.ts';
+import { type Box, bar, fitLabel, label, line, pathOf } from './shapes.ts';
 
 /** From the bottom of the stack: what is there all the time first. */
 export const memoryKinds = [
@@ -36,7 +36,7 @@ export interface MemoryOverTime {
 }
 
 const [width, height] = [1120, 300];
-const plot: Box = { left: 76, right: width - 14, top: 40, bottom: height - 30 };
+const plot: Box = { left: 76, right: width - 250, top: 34, bottom: height - 30 };
 
 /** `undefined` where there is no moment. */
 export function memoryChart({ moments, until, capacity }: MemoryOverTime): Chart | undefined {
@@ -60,20 +60,18 @@ export function memoryChart({ moments, until, capacity }: MemoryOverTime): Chart
     width,
     height,
     body: [
-      ...legend(
+      ...kindsAtPeak(
         memoryKinds.filter(([kind]) => moments.some((moment) => moment[kind] > 0)),
-        plot.left,
-        4,
+        peak,
       ),
       ...memoryKinds.flatMap((_, index) => area(drawn, index, until, x.at, y.at)),
       ...leftAxis(y, plot, (size) => formatBytes(bytes(size))),
       ...bottomAxis(x, plot, (time) => formatTime(seconds(time))),
-      ...bandNames(peak, y.at, at, isLate),
       line([at, plot.bottom], [at, y.at(most)], 'mark'),
       label(
         at + (isLate ? -6 : 6),
         y.at(most) - 6,
-        fitLabel(text, 560),
+        fitLabel(text, (isLate ? at - plot.left : plot.right - at) - 6),
         isLate ? 'end strong halo' : 'strong halo',
       ),
       ...capacityMark(capacity, most, isNear, y.at),
@@ -154,22 +152,22 @@ function area(
   return [`<path class="area ${kind}" d="${pathOf(outline)}Z"/>`];
 }
 
-/** The names of kinds that are thick enough, beside the peak. */
-function bandNames(
-  peak: MemoryMoment,
-  y: (size: number) => number,
-  x: number,
-  isLate: boolean,
-): readonly string[] {
-  let below = 0;
-  return memoryKinds.flatMap(([kind, title]) => {
-    const from = below;
-    below += peak[kind];
-    const [lower, upper] = [y(from), y(below)];
-    if (lower - upper < 18) return [];
-    const text = `${title} ${formatBytes(bytes(peak[kind]))}`;
-    return [
-      `<text class="halo ${isLate ? 'end' : ''}" x="${place(x + (isLate ? -6 : 6))}" y="${place((lower + upper) / 2 + 4)}">${text}</text>`,
-    ];
-  });
+/** At the right, in the order of the stack: what each kind is and how much of it there is at the peak. */
+function kindsAtPeak(kinds: readonly (typeof memoryKinds)[number][], peak: MemoryMoment): readonly string[] {
+  const left = plot.right + 18;
+  const row = (index: number): number => plot.top + 22 + index * 20;
+  return [
+    label(left, plot.top + 4, 'at the peak', 'quiet'),
+    ...kinds.toReversed().flatMap(([kind, title], index) => {
+      const top = row(index);
+      return [
+        bar({ left, top: top - 10, right: left + 12, bottom: top + 2 }, kind),
+        label(left + 18, top, title),
+        label(width - 4, top, formatBytes(bytes(peak[kind])), 'end'),
+      ];
+    }),
+    line([left, row(kinds.length) - 13], [width - 4, row(kinds.length) - 13], 'mark'),
+    label(left + 18, row(kinds.length) + 3, 'all', 'strong'),
+    label(width - 4, row(kinds.length) + 3, formatBytes(bytes(totalOf(peak))), 'end strong'),
+  ];
 }

@@ -9,8 +9,9 @@ import { formatBandwidth, formatFlopRate, formatPercent, significant } from '../
 import { bytesPerSecond, flopsPerSecond } from '../model/units.ts';
 import { axisTitles, bottomAxis, leftAxis } from './axes.ts';
 import { type Chart, chartOf } from './chart.ts';
+import { boxesAlong, placeLabels } from './placeLabels.ts';
 import { logScale } from './scales.ts';
-import { type Box, label, pathOf, place } from './shapes.ts';
+import { type Box, fitTail, label, letterWidth, pathOf, place } from './shapes.ts';
 
 export interface RooflinePoint {
   readonly name: string;
@@ -47,12 +48,30 @@ export function rooflineChart({ gpu, points, peak, what, bandwidth }: Roofline):
   const [low, high] = [Math.min(...intensities) / 2, Math.max(...intensities) * 4];
   const floor = Math.min(...rates, peak) / 2;
   const start = Math.max(low, floor / bandwidth);
-  const roof = pathOf([
+  const corners = [
     [x.at(start), y.at(start * bandwidth)],
     [x.at(ridge), y.at(peak)],
     [x.at(high), y.at(peak)],
-  ]);
+  ] as const;
   const ordered = points.toSorted((one, other) => other.share - one.share);
+  const marks = ordered.map(({ name, intensity, rate, share }) => ({
+    x: x.at(intensity),
+    y: y.at(rate),
+    radius: radius(share),
+    name: fitTail(name, longestName),
+  }));
+  const peakText = `${formatFlopRate(flopsPerSecond(peak))}, ${what}`;
+  const peakLine = y.at(peak);
+  const taken: readonly Box[] = [
+    ...boxesAlong(corners[0], corners[1]),
+    ...boxesAlong(corners[1], corners[2]),
+    {
+      left: plot.right - 6 - peakText.length * letterWidth,
+      right: plot.right,
+      top: peakLine - 20,
+      bottom: peakLine,
+    },
+  ];
   const limited = points.reduce((total, each) => total + (each.intensity < ridge ? each.share : 0), 0);
   return chartOf({
     name: 'roofline',
@@ -63,17 +82,17 @@ export function rooflineChart({ gpu, points, peak, what, bandwidth }: Roofline):
     body: [
       ...leftAxis(y, plot, (rate) => formatFlopRate(flopsPerSecond(rate))),
       ...bottomAxis(x, plot, (value) => significant(value)),
-      ...axisTitles(plot, 'FLOP per byte of GPU memory', ''),
-      `<path class="roof" d="${roof}"/>`,
-      label(plot.right - 6, y.at(peak) - 7, `${formatFlopRate(flopsPerSecond(peak))}, ${what}`, 'end strong'),
+      ...axisTitles(plot, 'FLOP per byte of GPU memory, logarithmic', ''),
+      `<path class="roof" d="${pathOf(corners)}"/>`,
+      label(plot.right - 6, peakLine - 7, peakText, 'end strong'),
       label(
         plot.left + 6,
         plot.top - 10,
-        `slope: ${formatBandwidth(bytesPerSecond(bandwidth))} of GPU memory; circles as large as a layer’s share of time, hollow where memory limits`,
+        `FLOP/s, logarithmic; slope: ${formatBandwidth(bytesPerSecond(bandwidth))} of GPU memory; a circle’s area is the layer’s share of time, hollow where memory limits`,
         'quiet',
       ),
       ...ordered.map((point) => circle(point, ridge, x.at, y.at)),
-      ...pointNames(ordered, x.at, y.at),
+      ...placeLabels(marks.slice(0, namedPoints), marks, taken, plot),
     ],
     table: {
       columns: ['layer', 'FLOP per byte', 'rate', 'share of time'],
@@ -89,32 +108,9 @@ export function rooflineChart({ gpu, points, peak, what, bandwidth }: Roofline):
   });
 }
 
-const namedPoints = 6;
-/** Of the points with the most time, at their right or left, and no name over another. */
-function pointNames(
-  points: readonly RooflinePoint[],
-  x: (value: number) => number,
-  y: (value: number) => number,
-): readonly string[] {
-  const taken: Box[] = [];
-  return points.slice(0, namedPoints).flatMap(({ name, intensity, rate, share }) => {
-    const [centre, middle, room] = [x(intensity), y(rate), name.length * 6.6];
-    const gap = radius(share) + 4;
-    const free = [true, false].find((isRight) => {
-      const left = isRight ? centre + gap : centre - gap - room;
-      const box = { left, right: left + room, top: middle - 8, bottom: middle + 8 };
-      const isFree =
-        left >= plot.left && box.right <= plot.right && taken.every((other) => !overlaps(box, other));
-      if (isFree) taken.push(box);
-      return isFree;
-    });
-    if (free === undefined) return [];
-    return [label(centre + (free ? gap : -gap), middle + 4, name, free ? 'halo' : 'end halo')];
-  });
-}
-
-const overlaps = (one: Box, other: Box): boolean =>
-  one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
+const namedPoints = 8;
+/** Where a longer name would not be read. */
+const longestName = 28;
 
 const listedPoints = 12;
 

@@ -36,12 +36,19 @@ export const line = (
 export const pathOf = (points: readonly (readonly [number, number])[]): string =>
   points.map(([x, y], index) => `${index === 0 ? 'M' : 'L'}${place(x)} ${place(y)}`).join('');
 
-/** Characters that fit, or '' where fewer than three do: 6.6 pixels is a wide letter of the charts' 12-pixel font. */
+/** In pixels: a wide letter of the charts' 12-pixel font. */
+export const letterWidth = 6.6;
+
+/** Characters that fit, or '' where fewer than three do. */
 export function fitLabel(text: string, room: number): string {
-  const most = Math.floor(room / 6.6);
+  const most = Math.floor(room / letterWidth);
   if (text.length <= most) return text;
   return most < 4 ? '' : `${text.slice(0, most - 1)}…`;
 }
+
+/** The last `most` characters: of a name with its modules in front, the layer. */
+export const fitTail = (text: string, most: number): string =>
+  text.length <= most ? text : `…${text.slice(1 - most)}`;
 
 /** Stripes over a kind, so that it is known without its colour. */
 export const stripes = (name: string, kind: string): string =>
@@ -56,7 +63,7 @@ export function legend(
   let x = left;
   return entries.flatMap(([kind, title]) => {
     const from = x;
-    x += 22 + title.length * 6.6 + 14;
+    x += 22 + title.length * letterWidth + 14;
     return [
       bar({ left: from, top, right: from + 12, bottom: top + 12 }, kind),
       label(from + 18, top + 10.5, title),

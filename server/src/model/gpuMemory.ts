@@ -35,12 +35,19 @@ export function gpuMemory({ fits, totals }: Pick<StepCost, 'fits' | 'totals'>): 
   };
 }
 
-/** `13.4 GiB`, `may not fit: ≥ 70.1 GiB`, `out of memory: 325 GiB`. */
-export const markedMemory = ({ needed, fits, exact }: Omit<GpuMemory, 'capacity'>): string =>
-  `${fits === null ? '' : memoryMarks[fits]}${atLeast(formatBytes(needed), exact)}`;
+/** `13.4 GiB`, `may not fit: 78.9 GiB`, `fit unknown: ≥ 70.1 GiB`, `out of memory: 325 GiB`. */
+export function markedMemory(memory: Omit<GpuMemory, 'capacity'>): string {
+  const mark = memoryMark(memory);
+  return `${mark === '' ? '' : `${mark}: `}${atLeast(formatBytes(memory.needed), memory.exact)}`;
+}
 
 /** `out of memory: 325 GiB of 79.2 GiB`. */
 export const memoryText = (memory: GpuMemory): string =>
   `${markedMemory(memory)} of ${memory.capacity === null ? 'unknown memory' : formatBytes(memory.capacity)}`;
 
-const memoryMarks: Readonly<Record<Fit, string>> = { yes: '', may: 'may not fit: ', no: 'out of memory: ' };
+/** A lower bound that is far below the capacity says nothing against the step: its fit is unknown. */
+export function memoryMark({ fits, exact }: Pick<GpuMemory, 'fits' | 'exact'>): string {
+  if (fits === null || fits === 'yes') return '';
+  if (fits === 'no') return 'out of memory';
+  return exact ? 'may not fit' : 'fit unknown';
+}

@@ -11,7 +11,7 @@ export const scalingMarks = (points: readonly ScalingPoint[]): readonly ScalingM
     throughput: point.throughput,
     throughputRange: boundsOf(point),
     efficiency: point.scalingEfficiency,
-    limit: limitText(point),
+    limit: point.fits === 'no' ? `out of memory; ${limitText(point)}` : limitText(point),
     fits: point.fits !== 'no',
   }));
 

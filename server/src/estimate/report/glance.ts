@@ -3,20 +3,33 @@
 import {
   atLeast,
   atMost,
+  formatBytes,
   formatCount,
   formatDuration,
   formatPercent,
   formatPrice,
   formatRate,
 } from '../../model/format.ts';
+import { memoryMark } from '../../model/gpuMemory.ts';
 import { offerText } from '../../model/price.ts';
 import type { StepLimit } from '../../model/stepCost.ts';
-import { seconds } from '../../model/units.ts';
+import { bytes, seconds } from '../../model/units.ts';
 import { decodingRows } from './decodingRows.ts';
+import { parallelRows } from './parallelRows.ts';
 import type { Report } from './report.ts';
-import { memoryOfReport, ofCapacity, type SummaryRow, throughputText, timeText } from './summary.ts';
+import { ofCapacity, type SummaryRow, throughputText, timeText } from './summary.ts';
 
-export function glanceAt(report: Report): readonly SummaryRow[] {
+export interface GlanceRow extends SummaryRow {
+  /** What is wrong with the number, in words beside it. */
+  readonly mark?: GlanceMark;
+}
+
+export interface GlanceMark {
+  readonly severity: 'error' | 'warning';
+  readonly text: string;
+}
+
+export function glanceAt(report: Report): readonly GlanceRow[] {
   const { totals, scenario, decoding } = report;
   const { time, memory, run } = totals;
   return [
@@ -37,22 +50,15 @@ export function glanceAt(report: Report): readonly SummaryRow[] {
           : `${atMost(formatRate(totals.tokenThroughput, 'tokens'), time.exact)}, MFU ${formatPercent(totals.mfu)}`,
     },
     ...decodingRows(report).filter(({ name }) => name !== 'decode'),
-    ...(scenario.gpus === 1
-      ? []
-      : [
-          {
-            name: `efficiency on ${formatCount(scenario.gpus)} GPUs`,
-            value: formatPercent(totals.scalingEfficiency),
-            detail: `${timeText(time.exposedCommunication)} of ${timeText(time.communication)} communication exposed`,
-          },
-        ]),
+    ...(scenario.gpus === 1 ? [] : [onSeveralGpus(report)]),
     {
       name: 'peak memory',
-      value: memoryOfReport(report),
+      value: atLeast(formatBytes(bytes(memory.needed)), totals.exact),
       detail:
         memory.capacity === null
           ? ofCapacity(report)
-          : `${formatPercent(memory.needed / memory.capacity)} ${ofCapacity(report)}`,
+          : `${atLeast(formatPercent(memory.needed / memory.capacity), totals.exact)} ${ofCapacity(report)}`,
+      ...memoryMarkOf(report),
     },
     ...(run === undefined
       ? []
@@ -70,6 +76,36 @@ export function glanceAt(report: Report): readonly SummaryRow[] {
           },
         ]),
   ];
+}
+
+/** How well the GPUs are used; of those that share a copy of the model, how they do. */
+function onSeveralGpus(report: Report): GlanceRow {
+  const { totals, scenario } = report;
+  const { time } = totals;
+  const exposed = `${timeText(time.exposedCommunication)} of ${timeText(time.communication)} communication exposed`;
+  const [layout] = parallelRows(report);
+  if (layout === undefined)
+    return {
+      name: `efficiency on ${formatCount(scenario.gpus)} GPUs`,
+      value: formatPercent(totals.scalingEfficiency),
+      detail: time.exact ? exposed : 'unknown, because a part of the step is',
+    };
+  const { bubble } = report.parallel ?? { bubble: 0 };
+  const waiting =
+    time.step === null || bubble === 0
+      ? []
+      : [`${formatPercent(bubble / time.step)} of the step is pipeline bubble`];
+  return {
+    name: `layout of ${formatCount(scenario.gpus)} GPUs`,
+    value: layout.value,
+    detail: [...waiting, exposed].join(', '),
+  };
+}
+
+function memoryMarkOf({ totals: { memory, exact } }: Report): { readonly mark?: GlanceMark } {
+  const { fits } = memory;
+  const text = memoryMark({ fits, exact });
+  return text === '' ? {} : { mark: { severity: fits === 'no' ? 'error' : 'warning', text } };
 }
 
 function passName({ scenario, decoding }: Report): string {

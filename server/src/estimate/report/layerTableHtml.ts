@@ -1,10 +1,11 @@
 /** Layers as a table of a page: repeated ones in one row, and all of them below, folded away. */
 
+import { itemAt } from '../../model/at.ts';
 import { escapeHtml } from '../../model/escapeHtml.ts';
 import { largestOf } from '../../model/extremes.ts';
 import { formatCount } from '../../model/format.ts';
 import { foldLayers } from './foldLayers.ts';
-import { costsSomething, drawnAmount, layerTime, layerWriter } from './layerCells.ts';
+import { costsSomething, drawnAmount, type LayerCells, layerTime, layerWriter } from './layerCells.ts';
 import type { LayerReport, Report } from './report.ts';
 
 export function layerTables({ layers }: Report): string {
@@ -26,18 +27,35 @@ ${table('layers', listed, ({ name }) => name)}
 const firstLayer = (layers: readonly LayerReport[], { operators, name }: LayerReport): string =>
   layers.find((layer) => layer.operators === operators)?.name ?? name;
 
-const columns = [
-  'layer',
-  'output',
-  'parameters',
-  'forward',
-  'backward',
-  'time',
-  '',
-  'saved',
-  'communication',
-  'exposed',
-] as const;
+interface PageColumn {
+  /** Its place among all columns: what the script sorts by. */
+  readonly index: number;
+  readonly title: string;
+  readonly kind: 'name' | 'shape what' | 'number what' | 'number' | 'bar';
+  readonly cell: (layer: LayerReport, cells: LayerCells) => string;
+}
+
+const textColumn =
+  (of: (layer: LayerReport, cells: LayerCells) => string): PageColumn['cell'] =>
+  (layer, cells) =>
+    escapeHtml(of(layer, cells));
+
+/** `what` leaves first where there is little room. */
+const columnsOf = (longest: number): readonly PageColumn[] =>
+  (
+    [
+      ['layer', 'name', nameCell],
+      ['output', 'shape what', textColumn((_, { output }) => output)],
+      ['parameters', 'number what', ({ parameters }) => (parameters === 0 ? '' : formatCount(parameters))],
+      ['forward', 'number what', textColumn((_, { forward }) => forward)],
+      ['backward', 'number what', textColumn((_, { backward }) => backward)],
+      ['time', 'number', textColumn((_, { time }) => time)],
+      ['', 'bar', (layer) => shareBar(layer, longest)],
+      ['saved', 'number', textColumn((_, { saved }) => saved)],
+      ['communication', 'number', textColumn((_, { communication }) => communication)],
+      ['exposed', 'number', textColumn((_, { exposed }) => exposed)],
+    ] as const satisfies readonly (readonly [string, PageColumn['kind'], PageColumn['cell']])[]
+  ).map(([title, kind, cell], index) => ({ index, title, kind, cell }));
 
 function table(
   id: string,
@@ -45,30 +63,31 @@ function table(
   layerOf: (layer: LayerReport, index: number) => string,
 ): string {
   const cellsOf = layerWriter();
+  const written = layers.map((layer) => cellsOf(layer));
   const longest = Math.max(largestOf(layers.map(lengthOf)), 0);
-  const heads = columns.map((title, index) =>
-    title === ''
-      ? '<th class="bar"><span class="unseen">time and exposed communication</span>'
-      : `<th scope="col" data-column="${index}"${index < 2 ? '' : ' class="number"'}>${title}`,
+  // A step in inference has no backward, and one GPU no communication: their columns would be empty.
+  const columns = columnsOf(longest).filter(({ cell }) =>
+    layers.some((layer, index) => cell(layer, itemAt(written, index)) !== ''),
   );
-  const rows = layers.map((layer, index) => {
-    const cells = cellsOf(layer);
-    const number = (text: string): string => `<td class="number">${text}`;
-    return [
-      `<tr data-layer="${escapeHtml(layerOf(layer, index))}" data-values="${valuesOf(layer).join(' ')}">`,
-      `<td class="name"><code>${escapeHtml(layer.name)}</code> <small>${escapeHtml(layer.type)}</small>`,
-      `<td class="shape">${escapeHtml(cells.output)}`,
-      number(layer.parameters === 0 ? '' : formatCount(layer.parameters)),
-      number(cells.forward),
-      number(cells.backward),
-      number(cells.time),
-      `<td class="bar">${shareBar(layer, longest)}`,
-      number(cells.saved),
-      number(cells.communication),
-      number(cells.exposed),
-    ].join('');
-  });
+  const heads = columns.map(({ index, title, kind }) =>
+    kind === 'bar'
+      ? '<th class="bar"><span class="unseen">time and exposed communication</span>'
+      : `<th scope="col" data-column="${index}" class="${kind}">${title}`,
+  );
+  const rows = layers.map((layer, row) =>
+    [
+      `<tr data-layer="${escapeHtml(layerOf(layer, row))}" data-values="${valuesOf(layer).join(' ')}">`,
+      ...columns.map(({ kind, cell }) => `<td class="${kind}">${cell(layer, itemAt(written, row))}`),
+    ].join(''),
+  );
   return `<table id="${id}" class="layers">\n<thead><tr>${heads.join('')}\n<tbody>\n${rows.join('\n')}\n</table>`;
+}
+
+/** On one line: where there is no room, the modules of the name are cut first, then the type, then the layer's own name. */
+function nameCell({ name, type }: LayerReport): string {
+  const at = name.lastIndexOf(name.includes('/') ? '/' : '.') + 1;
+  const [modules, own] = [escapeHtml(name.slice(0, at)), escapeHtml(name.slice(at))];
+  return `<div title="${escapeHtml(`${name} ${type}`)}"><code><span>${modules}</span><span>${own}</span></code> <small>${escapeHtml(type)}</small></div>`;
 }
 
 const lengthOf = (layer: LayerReport): number =>

@@ -128,6 +128,7 @@ export const pageScript = `
     for (const chart of document.querySelectorAll('svg.chart')) {
       const save = buttonOf('Save as PNG', () => savePicture(chart));
       save.className = 'save';
+      if (marksOf(chart).length > 0) chart.setAttribute('tabindex', '0');
       save.setAttribute('aria-label', 'Save as PNG: ' + chart.querySelector('title').textContent);
       chart.after(save);
     }
@@ -149,7 +150,29 @@ export const pageScript = `
     const element = event.target.closest('[data-layer]');
     if (element && getSelection().isCollapsed) chooseLayer(element);
   });
+  /** Arrows go along the marks of a chart that has the focus: each says what it is, and Enter goes to its layer. */
+  const marksOf = (chart) => [...chart.querySelectorAll('rect, circle')].filter((each) => each.querySelector('title'));
+  function alongChart(chart, event) {
+    const marks = marksOf(chart);
+    const now = marks.findIndex((each) => each.classList.contains('now'));
+    if (event.key === 'Enter' && marks[now]?.dataset.layer) chooseLayer(marks[now]);
+    const next = { ArrowRight: now + 1, ArrowDown: now + 1, ArrowLeft: now - 1, ArrowUp: now - 1, Home: 0, End: marks.length - 1 }[event.key];
+    if (next === undefined) return;
+    event.preventDefault();
+    const mark = marks[Math.max(0, Math.min(marks.length - 1, next))];
+    marks[now]?.classList.remove('now');
+    if (!mark) return;
+    mark.classList.add('now');
+    const { left, bottom } = mark.getBoundingClientRect();
+    showTip(mark.querySelector('title').textContent, left, bottom);
+  }
+  document.addEventListener('focusout', ({ target }) => {
+    if (!target.matches?.('svg.chart')) return;
+    for (const each of target.querySelectorAll('.now')) each.classList.remove('now');
+    tip.hidden = true;
+  });
   document.addEventListener('keydown', (event) => {
+    if (event.target.matches?.('svg.chart')) return alongChart(event.target, event);
     const row = event.target.matches?.('tr[data-layer]') ? event.target : undefined;
     if (!row) return;
     if (event.key === 'Enter') chooseLayer(row);
@@ -167,14 +190,17 @@ export const pageScript = `
   });
   document.addEventListener('mousemove', (event) => {
     const title = event.target.closest?.('.chart [data-layer], .chart rect, .chart circle')?.querySelector('title');
-    tip.hidden = !title;
-    if (!title) return;
-    tip.textContent = title.textContent;
-    const right = event.clientX > innerWidth / 2;
-    tip.style.left = right ? '' : event.clientX + 14 + 'px';
-    tip.style.right = right ? innerWidth - event.clientX + 14 + 'px' : '';
-    tip.style.top = Math.min(event.clientY + 16, innerHeight - 60) + 'px';
+    if (title) showTip(title.textContent, event.clientX + 14, event.clientY + 16);
+    else if (!document.activeElement?.querySelector?.('.now')) tip.hidden = true;
   });
+  function showTip(text, x, y) {
+    tip.hidden = false;
+    tip.textContent = text;
+    const right = x > innerWidth / 2;
+    tip.style.left = right ? '' : x + 'px';
+    tip.style.right = right ? innerWidth - x + 28 + 'px' : '';
+    tip.style.top = Math.min(y, innerHeight - 60) + 'px';
+  }
 
   /** Keys whose control differs from the scenario that is written, as a change of it. */
   function changeOf(form) {
@@ -199,13 +225,18 @@ export const pageScript = `
       if (state) state.textContent = refusal;
       return;
     }
-    const tiles = rows.map(({ name, value, detail }) => {
+    const tiles = rows.map(({ name, value, detail, mark }) => {
       const tile = document.createElement('div');
-      const [term, text, bold, small] = ['dt', 'dd', 'b', 'span'].map((each) => document.createElement(each));
+      const [term, text, bold, strong, small] = ['dt', 'dd', 'b', 'strong', 'span'].map((each) => document.createElement(each));
       term.textContent = name;
       bold.textContent = value;
       small.textContent = detail;
       text.append(bold, small);
+      if (mark) {
+        tile.className = mark.severity;
+        strong.textContent = mark.text;
+        bold.after(strong);
+      }
       tile.append(term, text);
       return tile;
     });

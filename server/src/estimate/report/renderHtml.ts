@@ -57,13 +57,13 @@ ${layerTables(report)}
 <h2>Totals</h2>
 <table class="summary">
 ${summarize(report)
-  .map((row) => `<tr><th scope="row">${row.name}<td class="number">${row.value}<td>${escapeHtml(row.detail)}`)
+  .map((row) => `<tr><th scope="row">${row.name}<td class="number">${row.value}<td>${textHtml(row.detail)}`)
   .join('\n')}
 </table>
 ${unknown(report)}
 ${measured === undefined ? '' : `<h2>Measured</h2>\n<p>${escapeHtml(measured.intro)}</p>\n<pre>${measured.lines.map(escapeHtml).join('\n')}</pre>`}
 </main>
-<div id="tip" hidden></div>
+<div id="tip" role="status" hidden></div>
 <script nonce="${nonce}">${pageScript}</script>
 </html>
 `;
@@ -71,8 +71,8 @@ ${measured === undefined ? '' : `<h2>Measured</h2>\n<p>${escapeHtml(measured.int
 
 function glance(report: Report): string {
   const tiles = glanceAt(report).map(
-    ({ name, value, detail }) =>
-      `<div><dt>${name}</dt><dd><b>${value}</b><span>${escapeHtml(detail)}</span></dd></div>`,
+    ({ name, value, detail, mark }) =>
+      `<div${mark === undefined ? '' : ` class="${mark.severity}"`}><dt>${name}</dt><dd><b>${value}</b>${mark === undefined ? '' : `<strong>${mark.text}</strong>`}<span>${escapeHtml(detail)}</span></dd></div>`,
   );
   const sentence = limitSentence(report);
   return `<dl class="glance">\n${tiles.join('\n')}\n</dl>${sentence === '' ? '' : `\n<p class="limit-text">${sentence}</p>`}`;

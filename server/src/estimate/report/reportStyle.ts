@@ -5,14 +5,16 @@ body { color: var(--text); background: var(--ground); font-size: .93rem; }
 main { max-width: 76rem; margin: 0 auto; }
 h1 { font-size: 1.5rem; margin: 0 0 .2rem; }
 h2 { font-size: 1.05rem; margin: 1.8rem 0 .4rem; }
-figure { margin: 0; }
+figure { margin: 0; display: flow-root; }
 figure > p, .pane > p { margin: .1rem 0 .6rem; color: var(--quiet); }
 thead th { background: var(--ground); }
 .glance { display: grid; grid-template-columns: repeat(auto-fit, minmax(11rem, 1fr)); gap: .7rem; margin: 1rem 0 .6rem; }
 .glance > div { border: 1px solid color-mix(in srgb, var(--text) 18%, transparent); border-radius: .4rem; padding: .6rem .8rem; }
 .glance dt { color: var(--quiet); font-size: .82rem; }
 .glance dd { margin: 0; font-variant-numeric: tabular-nums; }
-.glance b { display: block; font-size: 1.35rem; font-weight: 600; line-height: 1.35; }
+.glance b { display: block; font-size: 1.3rem; font-weight: 600; line-height: 1.35; }
+.glance strong { display: block; } .glance strong::before { content: '✕ '; } .glance .warning strong::before { content: '! '; }
+.glance > .error { border: 2px solid var(--red); border-left-width: .45rem; } .glance > .warning { border: 2px dashed var(--orange); }
 .glance span { color: var(--quiet); font-size: .82rem; }
 .limit-text { font-weight: 600; margin: .4rem 0; }
 #what-if { border: 1px solid color-mix(in srgb, var(--text) 18%, transparent); border-radius: .4rem; padding: .2rem .8rem .5rem; margin: 1rem 0; }
@@ -32,9 +34,13 @@ li > b { border-bottom: 2px solid transparent; } li.error > b { border-color: va
 details { margin: .4rem 0; } summary { cursor: pointer; color: var(--quiet); }
 details table { width: auto; } details table.layers { width: 100%; }
 .layers { font-size: .86rem; }
-.layers .name { overflow-wrap: anywhere; min-width: 12rem; } .layers small { color: var(--quiet); white-space: nowrap; }
+.layers .name { max-width: 0; width: 40%; } .layers small { color: var(--quiet); }
+.layers .name div { display: flex; gap: .5ch; align-items: baseline; }
+.layers .name :is(code, span, small) { min-width: 3ch; overflow: hidden; text-overflow: ellipsis; white-space: pre; }
+.layers .name code { display: flex; } .layers .name span:empty { display: none; } .layers .name code span { flex: 0 1000 auto; } .layers .name code span + span { flex-shrink: 1; }
+.layers .name small { flex-shrink: 40; }
 .layers .shape { white-space: nowrap; }
-.layers .bar { width: 7rem; min-width: 4rem; padding-top: .55rem; }
+.layers .bar { width: 7rem; min-width: 3.5rem; padding-top: .55rem; }
 .layers .bar svg { display: block; width: 100%; height: .6rem; }
 .layers .forward { fill: var(--blue); } .layers .exposed { fill: var(--red); }
 .layers tr.here td { background: color-mix(in srgb, var(--blue) 18%, transparent); }
@@ -52,14 +58,19 @@ th[aria-sort=ascending] button::after { content: ' ▲'; } th[aria-sort=descendi
 .pane { display: none; }
 ${['time', 'saved', 'parameters', 'exposed'].map((name) => `#show-modules-${name}:checked ~ .modules-${name}`).join(', ')} { display: block; }
 .summary { width: auto; }
+.curve-points td { white-space: nowrap; } .curve-points td:last-child { white-space: normal; } .curve-points small { display: block; color: var(--quiet); }
 .wide { overflow-x: auto; }
 .unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 #tip { position: fixed; z-index: 2; max-width: 30rem; padding: .3rem .6rem; pointer-events: none; overflow-wrap: anywhere; background: var(--ground); border: 1px solid color-mix(in srgb, var(--text) 40%, transparent); border-radius: .3rem; }
+@media screen and (max-width: 70rem) {
+  .layers { font-size: .8rem; } .layers :is(th, td) { padding-right: .45rem; } .layers .bar { width: 3.5rem; }
+  .glance b { font-size: 1.1rem; } .glance > div { padding: .6rem; }
+}
 /* Beside a text: what a layer costs stays in sight, what it is leaves, and charts keep letters that can be read. */
 @media screen and (max-width: 58rem) {
   body { margin: 1rem 0; padding: 0 1rem; }
   figure { overflow-x: auto; } .chart { min-width: 46rem; }
-  ${[2, 3, 4, 5].map((column) => `.layers :is(th, td):nth-child(${column})`).join(', ')} { display: none; }
+  .layers .what { display: none; }
 }
 @media screen and (max-width: 40rem) { table { display: block; overflow-x: auto; } .layers .name { min-width: 8rem; } }
 @media print {

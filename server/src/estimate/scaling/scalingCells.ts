@@ -71,6 +71,7 @@ export function scalingColumns({ points, isStrong }: Scaling): readonly ScalingC
   ];
 }
 
+/** Of a step that does not fit it is what would limit a GPU with room for it: the memory of the same row says so. */
 export const limitText = (point: ScalingPoint): string => textOfLimit(point, limitNames, ' of the step');
 
 /** The same in a word and a share. */
@@ -79,11 +80,10 @@ export const shortLimitText = (point: ScalingPoint): string => textOfLimit(point
 type LimitNames = Readonly<Record<Exclude<StepLimit['kind'], 'compute'>, string>>;
 
 function textOfLimit(
-  { fits, exact, limit: { kind, share } }: ScalingPoint,
+  { exact, limit: { kind, share } }: ScalingPoint,
   names: LimitNames,
   ofWhat: string,
 ): string {
-  if (fits === 'no') return 'out of memory';
   if (!exact) return '?';
   return kind === 'compute' ? kind : `${names[kind]}, ${formatPercent(share)}${ofWhat}`;
 }

@@ -8,14 +8,13 @@ import { pageStyle } from '../report/html.ts';
 import { pageScript } from '../report/pageScript.ts';
 import { reportStyle } from '../report/reportStyle.ts';
 import type { Scaling } from './scaleJob.ts';
-import { missingText, scalingColumns } from './scalingCells.ts';
+import { missingText, type ScalingColumn, scalingColumns } from './scalingCells.ts';
+import type { ScalingPoint } from './scalingCurve.ts';
 
 /** `nonce` is that of the only script and style that run. */
 export function renderScalingHtml(scaling: Scaling, nonce = 'layercost'): string {
-  const columns = scalingColumns(scaling);
-  const cell = (tag: 'th' | 'td', text: string, align: 'left' | 'right'): string =>
-    `<${tag}${align === 'right' ? ' class="number"' : ''}>${escapeHtml(text)}`;
   const missing = missingText(scaling);
+  const chart = scalingChart(scalingMarks(scaling.points), scaling.isStrong);
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -27,17 +26,44 @@ export function renderScalingHtml(scaling: Scaling, nonce = 'layercost'): string
 <h1>${escapeHtml(scaling.name)}: scaling</h1>
 <p>${escapeHtml(scaling.job)}</p>
 <h2>${scaling.isStrong ? 'Strong scaling efficiency: throughput of a GPU over that of one with the whole batch' : 'Weak scaling efficiency: throughput of a GPU over that of one by itself, with the same batch'}</h2>
-<figure>${scalingChart(scalingMarks(scaling.points), scaling.isStrong)?.svg ?? ''}</figure>
-<div class="wide"><table>
-<thead><tr>${columns.map(({ title, align }) => cell('th', title, align)).join('')}
-<tbody>
-${scaling.points.map((point) => `<tr>${columns.map(({ cell: textOf, align }) => cell('td', textOf(point), align)).join('')}`).join('\n')}
-</table></div>
+${chart === undefined ? '' : `<figure>\n<p>${escapeHtml(chart.summary)}</p>\n${chart.svg}\n</figure>`}
+${pointsTable(scaling)}
 ${scaling.notes.map((note) => `<p>${escapeHtml(note)}.</p>`).join('\n')}
 ${missing === '' ? '' : `<p>${escapeHtml(missing)}</p>`}
 </main>
-<div id="tip" hidden></div>
+<div id="tip" role="status" hidden></div>
 <script nonce="${nonce}">${pageScript}</script>
 </html>
 `;
 }
+
+/** What is read together shares a column: a step and its range, exposed communication and all of it. */
+function pointsTable(scaling: Scaling): string {
+  const known = scalingColumns(scaling);
+  const below = new Map(known.flatMap((column) => (column.title in shared ? [[column.title, column]] : [])));
+  const head = ({ title, align }: ScalingColumn): string =>
+    `<th scope="col"${align === 'right' ? ' class="number"' : ''}>${escapeHtml(longTitles[title] ?? title)}`;
+  const columns = known.filter(({ title }) => !below.has(title));
+  const cellOf = (column: ScalingColumn, point: ScalingPoint): string => {
+    const other = [...below.values()].find(({ title }) => shared[title]?.column === column.title);
+    const text = other?.cell(point) ?? '';
+    const small =
+      text === '' || other === undefined
+        ? ''
+        : `<small>${escapeHtml(`${shared[other.title]?.words ?? ''}${text}`)}</small>`;
+    return `<td${column.align === 'right' ? ' class="number"' : ''}>${escapeHtml(column.cell(point))}${small}`;
+  };
+  return `<div class="wide"><table class="curve-points">
+<thead><tr>${columns.map(head).join('')}
+<tbody>
+${scaling.points.map((point) => `<tr>${columns.map((column) => cellOf(column, point)).join('')}`).join('\n')}
+</table></div>`;
+}
+
+/** Columns that are written small below another one, and the words before their texts. */
+const shared: Readonly<Record<string, { readonly column: string; readonly words: string }>> = {
+  range: { column: 'step', words: '' },
+  communication: { column: 'exposed', words: 'of ' },
+};
+
+const longTitles: Readonly<Record<string, string>> = { exposed: 'exposed communication' };
