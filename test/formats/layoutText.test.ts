@@ -52,6 +52,17 @@ test.each<readonly [string, LayoutRequest]>([
     },
   ],
   [
+    '--pipeline-model-parallel-size 4 --num-layers 32 --decoder-first-pipeline-num-layers 7 --decoder-last-pipeline-num-layers 5',
+    { parallel: { pipeline: 4, stages: [7, 10, 10, 5] }, ...megatron() },
+  ],
+  [
+    '--pipeline-model-parallel-size 2 --num-layers 24 --num-virtual-stages-per-pipeline-rank 2 --decoder-last-pipeline-num-layers 10',
+    { parallel: { pipeline: 2, chunks: 2, stages: [7, 5, 7, 5] }, ...megatron() },
+  ],
+  ['pp=4,stages=8+8+9+7', { parallel: { pipeline: 4, stages: [8, 8, 9, 7] } }],
+  ['stages=[8, 8, 9, 7],pp=4', { parallel: { pipeline: 4, stages: [8, 8, 9, 7] } }],
+  ['pp=3,stages=h.8+h.16', { parallel: { pipeline: 3, stages: ['h.8', 'h.16'] } }],
+  [
     '--tensor-model-parallel-size=2 --micro-batch-size=4',
     { parallel: { tensor: 2, microBatch: 4 }, ...megatron() },
   ],
@@ -100,6 +111,14 @@ test.each([
     'TP 4 DP 2 MBS 3 GBS 16',
     'a global batch of 16 does not divide into micro-batches of 3 on 2 copies; use a multiple of 6',
   ],
+  [
+    '--pipeline-model-parallel-size 4 --num-layers 32 --decoder-first-pipeline-num-layers 6',
+    '32 layers with 6 on the first of 4 pipeline ranks and as many on the last do not divide over the others; use other numbers',
+  ],
+  [
+    'pp=4,stages=even',
+    '`stages` is balanced, uniform, torchtitan, blocks of each stage such as 8+8+9+7, or the blocks that later stages begin with such as h.8+h.16; not "even"',
+  ],
   ['EP 8 ETP 2', 'experts that are split over 2 GPUs beside expert parallelism are not costed; use 1'],
   [
     '--tensor-model-parallel-size eight',
@@ -124,7 +143,7 @@ test.each([
   ['tensor_parallel_degree = two', '`tensor_parallel_degree` takes a whole number from 1, not "two"'],
   [
     'tensor_parallel_degree = 2\npipeline_parallel_schedule = "ZBH2"',
-    '`pipeline_parallel_schedule` "ZBH2" is not costed; use 1F1B, GPipe or Interleaved1F1B',
+    '`pipeline_parallel_schedule` "ZBH2" is not costed; use GPipe or 1F1B or Interleaved1F1B or LoopedBFS or InterleavedZeroBubble or ZBVZeroBubble or DualPipeV',
   ],
 ])('%s: %s', (text, problem) => {
   expect(readLayoutText(text).problems).toContain(problem);

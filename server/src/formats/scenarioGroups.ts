@@ -16,6 +16,7 @@ import {
   type WorkersScenario,
 } from '../model/scenario.ts';
 import { bytes, bytesPerSecond, seconds } from '../model/units.ts';
+import { readStages } from './stagesText.ts';
 
 export interface GroupResult<Group> {
   readonly value: Group;
@@ -55,7 +56,7 @@ export const groupNames = {
     schedule:
       'order of the micro-batches: 1f1b, gpipe, interleaved-1f1b, looped-bfs, zb-h1, zb-h2, zb-v, v-half, v-min or dualpipe-v; default 1f1b, with vp interleaved-1f1b',
     stages:
-      'stages of like time, of as many blocks each, or of one less in the first and last: balanced, uniform or torchtitan; default balanced, with megatron uniform, with torchtitan torchtitan',
+      'stages of like time, of as many blocks each, or of one less in the first and last: balanced, uniform or torchtitan; or blocks of each stage, such as 8+8+9+7, or the blocks that later stages begin with, such as h.8+h.16; default balanced, with megatron uniform, with torchtitan torchtitan',
   },
   run: {
     samples: 'samples in the data set',
@@ -67,8 +68,30 @@ export const groupNames = {
 
 export type GroupName = keyof typeof groupNames;
 
+/** Names that take words; all others take a positive number. */
+export const groupChoices: Readonly<Record<GroupName, Readonly<Record<string, WordChoice>>>> = {
+  input: { source: { words: ['local', 'shared'] } },
+  workers: { 'other-gpu': { words: 'any' } },
+  parallel: {
+    sp: { words: ['on', 'off'] },
+    gathered: { words: gatheredTensors },
+    'cp-comm': { words: contextExchanges },
+    schedule: { words: pipelineSchedules },
+    stages: { words: 'any', such: stageCuts },
+  },
+  run: { price: { words: priceKinds, orNumber: true } },
+};
+
+/** What a name takes in the place of a positive number, or beside it. */
+interface WordChoice {
+  readonly words: readonly string[] | 'any';
+  /** Of any word, those that are usual. */
+  readonly such?: readonly string[];
+  readonly orNumber?: boolean;
+}
+
 export function readInputGroup(text: string): GroupResult<InputScenario> {
-  const { numbers, words, problems } = readPairs('input', text, { source: { words: ['local', 'shared'] } });
+  const { numbers, words, problems } = readPairs('input', text);
   const source = words.get('source');
   const [size, decode, read] = [
     numbers.get('sample-bytes'),
@@ -90,7 +113,7 @@ export function readInputGroup(text: string): GroupResult<InputScenario> {
 }
 
 export function readWorkersGroup(text: string): GroupResult<WorkersScenario> {
-  const { numbers, words, problems } = readPairs('workers', text, { 'other-gpu': { words: 'any' } });
+  const { numbers, words, problems } = readPairs('workers', text);
   const [imbalance, spread, straggler] = [
     numbers.get('imbalance'),
     numbers.get('spread'),
@@ -123,13 +146,7 @@ export function readWorkersGroup(text: string): GroupResult<WorkersScenario> {
 /** `tp=8,pp=4,sp=on,micro-batch=1`. A degree that is left out is 1; `sp` alone is `sp=on`. */
 export function readParallelGroup(text: string): GroupResult<ParallelRequest> {
   const written = text.replace(/(^|,)\s*sp\s*(?=,|$)/, '$1sp=on');
-  const { numbers, words, problems } = readPairs('parallel', written, {
-    sp: { words: ['on', 'off'] },
-    gathered: { words: gatheredTensors },
-    'cp-comm': { words: contextExchanges },
-    schedule: { words: pipelineSchedules },
-    stages: { words: stageCuts },
-  });
+  const { numbers, words, problems } = readPairs('parallel', written);
   const broken = ['tp', 'cp', 'ep', 'pp', 'vp', 'micro-batch'].flatMap((name) => {
     const number = numbers.get(name);
     return number === undefined || Number.isInteger(number)
@@ -147,7 +164,8 @@ export function readParallelGroup(text: string): GroupResult<ParallelRequest> {
   const contextExchange = contextExchanges.find((name) => name === words.get('cp-comm'));
   const gathered = gatheredTensors.find((name) => name === words.get('gathered'));
   const schedule = pipelineSchedules.find((name) => name === words.get('schedule'));
-  const stages = stageCuts.find((name) => name === words.get('stages'));
+  const given = words.get('stages');
+  const cut = given === undefined ? undefined : readStages(given);
   return {
     value: {
       ...(tensor === undefined ? {} : { tensor }),
@@ -161,16 +179,19 @@ export function readParallelGroup(text: string): GroupResult<ParallelRequest> {
       ...(microBatch === undefined ? {} : { microBatch }),
       ...(gathered === undefined ? {} : { gathered }),
       ...(schedule === undefined ? {} : { schedule }),
-      ...(stages === undefined ? {} : { stages }),
+      ...(cut === undefined || 'problem' in cut ? {} : { stages: cut.stages }),
     },
-    problems: [...problems, ...broken, ...unbalanced],
+    problems: [
+      ...problems,
+      ...broken,
+      ...unbalanced,
+      ...(cut !== undefined && 'problem' in cut ? [cut.problem] : []),
+    ],
   };
 }
 
 export function readRunGroup(text: string): GroupResult<RunRequest | undefined> {
-  const { numbers, words, problems } = readPairs('run', text, {
-    price: { words: priceKinds, orNumber: true },
-  });
+  const { numbers, words, problems } = readPairs('run', text);
   const samples = numbers.get('samples');
   const start = numbers.get('start-seconds');
   const price = numbers.get('price') ?? priceKinds.find((kind) => kind === words.get('price'));
@@ -198,17 +219,10 @@ const mostOfAny = 1e15;
 /** Of ratios of times. */
 const mostOfWorkers = 1e6;
 
-/** What a name takes in the place of a positive number, or beside it. */
-interface WordChoice {
-  readonly words: readonly string[] | 'any';
-  readonly orNumber?: boolean;
-}
-
 /** Pairs of a known name and a positive number, or a word that the name takes. */
 function readPairs(
   group: GroupName,
   text: string,
-  choices: Readonly<Record<string, WordChoice>> = {},
 ): {
   readonly numbers: ReadonlyMap<string, number>;
   readonly words: ReadonlyMap<string, string>;
@@ -218,7 +232,8 @@ function readPairs(
   const words = new Map<string, string>();
   const problems: string[] = [];
   const names = Object.keys(groupNames[group]);
-  for (const pair of text.split(',')) {
+  // Commas inside brackets belong to a value.
+  for (const pair of text.split(/,(?![^[]*\])/)) {
     const at = pair.indexOf('=');
     const name = (at < 0 ? pair : pair.slice(0, at)).trim();
     const value = at < 0 ? '' : pair.slice(at + 1).trim();
@@ -227,7 +242,7 @@ function readPairs(
       problems.push(`\`${name}\` is not part of \`${group}\`${hint}`);
       continue;
     }
-    const choice = choices[name];
+    const choice = groupChoices[group][name];
     if (choice?.words === 'any' ? value !== '' : choice?.words.includes(value)) {
       words.set(name, value);
       continue;

@@ -156,7 +156,8 @@ export type ContextExchange = (typeof contextExchanges)[number];
 
 /** Stages of like time, of as many blocks each, or of a block less in the first and the last. */
 export const stageCuts = ['balanced', 'uniform', 'torchtitan'] as const;
-export type StageCut = (typeof stageCuts)[number];
+/** Numbers: how many blocks each stage has, in the order of the model. */
+export type StageCut = (typeof stageCuts)[number] | readonly number[];
 
 export interface Scenario {
   /** Name of a built-in cluster or GPU profile, or of the profile read from a file. */
@@ -234,7 +235,9 @@ export interface Market {
 }
 
 /** What a person asks of parallelism: degrees left out are 1. */
-export interface ParallelRequest extends Partial<ParallelScenario> {
+export interface ParallelRequest extends Partial<Omit<ParallelScenario, 'stages'>> {
+  /** Names: of the blocks that the stages behind the first begin with. */
+  readonly stages?: StageCut | readonly string[];
   /** Samples of one pass of one copy of the model; passes follow from the batch over all GPUs. */
   readonly microBatch?: number;
 }

@@ -13,9 +13,9 @@ import { sumOf } from '../model/sumOf.ts';
 import type { OperatorRange } from './operatorRange.ts';
 
 /**
- * The stages of a model, in its order; `ranks` are the stages of each rank. Stages of like time are those with which the slowest
+ * The stages of a model, in its order; `ranks` are the stages of each rank. Numbers say how many blocks each stage has. Stages of like time are those with which the slowest
  * rank takes the least: where ranks have several stages, of the two ways to cut. `undefined` where there are fewer blocks than
- * stages.
+ * stages, or numbers do not add up to the blocks.
  */
 export function cutIntoStages(
   by: StageCut,
@@ -24,6 +24,7 @@ export function cutIntoStages(
   ranks: readonly (readonly number[])[],
 ): readonly OperatorRange[] | undefined {
   const count = ranks.reduce((total, own) => total + own.length, 0);
+  if (typeof by !== 'string') return givenStages(cuts, times.length, by);
   const uniform = uniformStages(cuts, times.length, count);
   if (by === 'uniform') return uniform;
   if (by === 'torchtitan') return uniformStages(cuts, times.length, count, 1);
@@ -37,7 +38,18 @@ export function cutIntoStages(
 }
 
 /** The first operators of blocks, ascending: a stage may begin at each but the first. Empty where no blocks repeat. */
-export function cutsOf(analysis: ModelAnalysis): readonly number[] {
+export const cutsOf = (analysis: ModelAnalysis): readonly number[] =>
+  placesToCut(analysis).map(({ begin }) => begin);
+
+interface PlaceToCut {
+  /** Path of the module that begins here, such as `model.layers.8`. */
+  readonly block: string;
+  /** Its first operator. */
+  readonly begin: number;
+}
+
+/** In the order of the model. */
+export function placesToCut(analysis: ModelAnalysis): readonly PlaceToCut[] {
   const blocks = repeatedBlocks(analysis);
   if (blocks === undefined) return [];
   const first = new Map<string, number>();
@@ -56,7 +68,7 @@ export function cutsOf(analysis: ModelAnalysis): readonly number[] {
   return begins.flatMap(([block, begin]) => {
     const isApart = begin > end;
     end = Math.max(end, last.get(block) ?? begin);
-    return isApart ? [begin] : [];
+    return isApart ? [{ block, begin }] : [];
   });
 }
 
@@ -120,6 +132,16 @@ export function uniformStages(
   const begins = Array.from({ length: stages }, (_, stage) =>
     stage === 0 ? 0 : stage * each + Math.min(stage, more) - ends,
   );
+  return rangesOf([0, ...cuts.slice(1), operators], begins);
+}
+
+function givenStages(
+  cuts: readonly number[],
+  operators: number,
+  blocks: readonly number[],
+): readonly OperatorRange[] | undefined {
+  if (blocks.reduce((total, each) => total + each, 0) !== cuts.length) return undefined;
+  const begins = blocks.map((_, stage) => blocks.slice(0, stage).reduce((total, each) => total + each, 0));
   return rangesOf([0, ...cuts.slice(1), operators], begins);
 }
 

@@ -145,6 +145,8 @@ test.each([
   ['torchtitan', 4, 1, [5, 6, 6, 5]],
   ['torchtitan', 5, 1, [4, 5, 5, 5, 3]],
   ['torchtitan', 4, 2, [2, 3, 3, 3, 3, 3, 3, 2]],
+  [[7, 6, 5, 4], 4, 1, [7, 6, 5, 4]],
+  [['layers.7', 'layers[13]', 'layers.18'], 4, 1, [7, 6, 5, 4]],
 ] as const)('%s: %i ranks with %i stages each have %o blocks', (stages, pipeline, chunks, blocks) => {
   const { parallel } = costOf({ pipeline, chunks, stages }, { gpus: 4 * pipeline });
   // Ranks differ in blocks, the embedding and the head: parameters of a block are what a stage between has of each.
@@ -250,6 +252,19 @@ test.each<readonly [ScenarioRequest, RegExp]>([
   [
     { gpus: 13, parallel: { pipeline: 13, stages: 'torchtitan' } },
     /13 stages need 24 blocks, and the model has 22; use `stages=balanced`/,
+  ],
+  [
+    { parallel: { pipeline: 2, stages: [11, 10] } },
+    /`stages` has 21 blocks, and the model has 22; give numbers that add up to 22/,
+  ],
+  [
+    { parallel: { pipeline: 2, stages: [11, 10, 1] } },
+    /`stages` is of 3 stages, and the pipeline has 2; give 2 numbers of blocks/,
+  ],
+  [{ parallel: { tensor: 2, stages: [22] } }, /`stages` has blocks of several stages; set `pp` to as many/],
+  [
+    { parallel: { pipeline: 2, stages: ['layers.99'] } },
+    /the model has no block `layers.99`; a stage may begin at `layers\[1\]` to `layers\[21\]`/,
   ],
   [{ parallel: { tensor: 2, chunks: 2 } }, /`vp` has no effect without `pp`/],
   [{ parallel: { pipeline: 2, chunks: 2, schedule: '1f1b' } }, /`schedule=1f1b` has one stage on each rank/],

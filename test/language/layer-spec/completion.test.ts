@@ -98,6 +98,12 @@ it('proposes what a scenario may say', () => {
   check(`${frame}scenario: { cluster: dgx-h100, | }`, ['nodes', 'gpus']);
   check(`${frame}scenario: { precision: | }`, ['fp32', 'tf32', 'fp16', 'bf16', 'fp8'], true);
   expect(labels(`${frame}scenario: { cluster: dgx-h| }`)).toContain('dgx-h100');
+  const parallel = (text: string): string => `${frame}scenario:\n  parallel: "${text}"`;
+  expect(labels(parallel('tp=2,|'))).toContain('stages');
+  expect(labels(parallel('tp=2,|'))).not.toContain('tp');
+  check(parallel('pp=4,stages=|'), ['balanced', 'uniform', 'torchtitan'], true);
+  check(parallel('pp=4,schedule=v-|'), ['gpipe', '1f1b'], false);
+  check(`${frame}scenario:\n  run: "samples=1000,price=|"`, ['on-demand'], false);
   check(`${frame}scenario:\n  framework: |`, ['pytorch-ddp']);
   expect(labels(`${frame}scenario:\n  framework: pytorch-ddp,|`)).toContain('bucket-mb');
   const framework = (text: string): string => `${frame}scenario:\n  framework: ${text}`;

@@ -68,6 +68,12 @@ it.each([
   check(scenario.replace(marked.replace('|', ''), marked), ...parts),
 );
 
+it('hovers a part of a group', () =>
+  check(
+    scenario.replace(/framework: .*/, 'parallel: "pp=4,sche|dule=v-half,stages=8+8+9+7"'),
+    '`schedule` of `parallel`: order of the micro-batches',
+  ));
+
 it('hovers an option in a text', () =>
   check(
     scenario.replace(/framework: .*/, 'framework: "pytorch-ddp,compile,buck|et-mb=50"'),

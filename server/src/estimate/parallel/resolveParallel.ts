@@ -18,6 +18,7 @@ import {
 } from '../../model/scenario.ts';
 import { headsOfAttention, sequencesOf } from '../../parallel/contextParallel.ts';
 import { expertCounts } from '../../parallel/expertParallel.ts';
+import { resolveStages } from '../../parallel/givenStages.ts';
 import { cutsOf } from '../../parallel/pipelineStages.ts';
 import { chunksOfSchedule, leastMicroBatches, roundOf } from '../../schedule/pipelineSchedules.ts';
 
@@ -47,7 +48,7 @@ export function resolveParallel(
     pipeline = 1,
     sequence = usual.sequence ?? false,
     gathered = usual.gathered ?? 'keep',
-    stages = usual.stages ?? 'balanced',
+    stages: askedStages = usual.stages ?? 'balanced',
     microBatch,
     context = 1,
     expert = 1,
@@ -70,6 +71,8 @@ export function resolveParallel(
       : []),
   ];
   if (ways === 1 && expert === 1) return { ways, ...given, issues: idle };
+  const cut = resolveStages(askedStages, analysis, pipeline * chunks);
+  const stages = 'stages' in cut ? cut.stages : 'balanced';
   const parallel: ParallelScenario = {
     tensor,
     sequence: sequence && tensor > 1,
@@ -89,6 +92,7 @@ export function resolveParallel(
     notCosted(mode, requests) ??
     (pipeline === 1 ? undefined : unlikeSchedule(schedule, chunks)) ??
     tooFewBlocks(analysis, pipeline, chunks) ??
+    ('problem' in cut ? cut.problem : undefined) ??
     tooFewForEnds(analysis, stages, pipeline * chunks) ??
     noSequence(analysis, context) ??
     refusedByFramework(parallel, analysis, framework);

@@ -60,6 +60,7 @@ function parallelText({
   expertImbalance,
   pipeline,
   schedule,
+  stages,
 }: NonNullable<ReportScenario['parallel']>): string {
   return [
     ...(tensor === 1 ? [] : [`tensor parallel ${tensor}${sequence ? ' with sequence parallelism' : ''}`]),
@@ -67,7 +68,11 @@ function parallelText({
     ...(expert === 1
       ? []
       : [`expert parallel ${expert}${expertImbalance === 1 ? '' : ` (imbalance ${expertImbalance})`}`]),
-    ...(pipeline === 1 ? [] : [`${pipeline} pipeline stages (${schedule})`]),
+    ...(pipeline === 1
+      ? []
+      : [
+          `${pipeline} pipeline stages (${schedule}${typeof stages === 'string' ? '' : `, ${stages.join('+')} blocks`})`,
+        ]),
   ].join(', ');
 }
 

@@ -64,7 +64,9 @@ const scenarioSchema = z.object({
       pipeline: count,
       chunks: count.describe('Stages of the model on each rank of the pipeline'),
       schedule: z.enum(pipelineSchedules),
-      stages: z.enum(stageCuts),
+      stages: z
+        .union([z.enum(stageCuts), z.array(count)])
+        .describe('How the model is cut; numbers: blocks of each stage'),
     })
     .optional()
     .describe('How GPUs share a copy of the model; where absent, each has a copy'),

@@ -21,7 +21,14 @@ const counts = {
 } as const satisfies Readonly<Record<string, keyof Numbers>>;
 
 /** Needed for others. */
-const helpers = ['num-layers-per-virtual-pipeline-stage', 'num-layers', 'nproc-per-node', 'nnodes'] as const;
+const helpers = [
+  'num-layers-per-virtual-pipeline-stage',
+  'num-layers',
+  'nproc-per-node',
+  'nnodes',
+  'decoder-first-pipeline-num-layers',
+  'decoder-last-pipeline-num-layers',
+] as const;
 
 const options: Readonly<Record<string, readonly [name: string, value: string]>> = {
   'use-distributed-optimizer': ['distributed-optimizer', 'true'],
@@ -75,8 +82,10 @@ export function readMegatronFlags(text: string): GroupResult<LayoutRequest> {
     ...(each === undefined ? {} : { gpus: each * (nodes ?? 1) }),
   });
   const set = Object.entries(options).flatMap(([flag, option]) => (flags.has(flag) ? [option] : []));
+  const stages = stagesOf(numbers, value.parallel?.chunks ?? 1, problems);
   const parallel: ParallelRequest = {
     ...value.parallel,
+    ...(stages === undefined ? {} : { stages }),
     ...(flags.has('sequence-parallel') ? { sequence: true } : {}),
     ...(exchange === undefined || exchanges[exchange] === undefined
       ? {}
@@ -106,6 +115,43 @@ function chunksOf(numbers: ReadonlyMap<string, number>, problems: string[]): num
     layers === undefined
       ? '`num-layers-per-virtual-pipeline-stage` needs `num-layers`; give it, or `num-virtual-stages-per-pipeline-rank`'
       : `${layers} layers do not divide into chunks of ${each} on each pipeline rank; use another number`,
+  );
+  return undefined;
+}
+
+/**
+ * Layers of the first and the last rank; those between have as many each. Source: NVIDIA/Megatron-LM,
+ * megatron/core/transformer/transformer_block.py, `get_num_layers_to_build`.
+ */
+function stagesOf(
+  numbers: ReadonlyMap<string, number>,
+  chunks: number,
+  problems: string[],
+): readonly number[] | undefined {
+  const [first, last] = [
+    numbers.get('decoder-first-pipeline-num-layers'),
+    numbers.get('decoder-last-pipeline-num-layers'),
+  ];
+  if (first === undefined && last === undefined) return undefined;
+  const [layers, ranks] = [numbers.get('num-layers'), numbers.get('pipeline-model-parallel-size') ?? 1];
+  if (layers === undefined) {
+    problems.push('`decoder-first-pipeline-num-layers` and `-last-` need `num-layers`; give it');
+    return undefined;
+  }
+  const given = [first, last].filter((own) => own !== undefined);
+  const others = ranks - given.length;
+  const rest = layers - given.reduce((total, own) => total + own, 0);
+  if (others === 0 && rest !== 0)
+    problems.push(`${layers} layers are not ${given.join(' + ')}; correct one of them`);
+  const ofRanks = [
+    ...(first === undefined ? [] : [first]),
+    ...Array.from({ length: Math.max(0, others) }, () => rest / others),
+    ...(last === undefined ? [] : [last]),
+  ];
+  const ofStages = Array.from({ length: chunks }, () => ofRanks.map((own) => own / chunks)).flat();
+  if (ofStages.every((own) => Number.isInteger(own) && own > 0)) return ofStages;
+  problems.push(
+    `${layers} layers with ${first ?? 'as many'} on the first of ${ranks} pipeline ranks and ${last ?? 'as many'} on the last do not divide over the others${chunks === 1 ? '' : ` and ${chunks} chunks`}; use other numbers`,
   );
   return undefined;
 }

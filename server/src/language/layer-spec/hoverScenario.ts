@@ -2,6 +2,7 @@
 
 import { scenarioKeys } from '../../formats/layer-spec/readScenario.ts';
 import type { SpecBody } from '../../formats/layer-spec/syntax.ts';
+import { type GroupName, groupNames } from '../../formats/scenarioGroups.ts';
 import { findFramework } from '../../frameworks/registry.ts';
 import { findCluster } from '../../hardware/clusters.ts';
 import type { TextSpan } from '../../model/issue.ts';
@@ -12,15 +13,41 @@ export interface ScenarioWord {
   readonly span: TextSpan;
 }
 
-export function hoverScenario({ spec }: SpecText, offset: number): ScenarioWord | undefined {
+export function hoverScenario({ spec, source }: SpecText, offset: number): ScenarioWord | undefined {
   for (const body of [...spec.models, spec]) {
     for (const [key, span] of body.scenarioKeySpans) {
       if (holds(span, offset)) return { markdown: describeKey(key), span };
     }
     for (const [part, span] of body.scenarioSpans) {
-      const markdown = holds(span, offset) ? describePart(body, part) : '';
+      if (!holds(span, offset)) continue;
+      if (isGroup(part)) return groupWord(part, source, span, offset);
+      const markdown = describePart(body, part);
       if (markdown !== '') return { markdown, span };
     }
+  }
+  return undefined;
+}
+
+const isGroup = (part: string): part is GroupName => Object.hasOwn(groupNames, part);
+
+/** The pair under the pointer: `schedule=zb-v` of `tp=2,schedule=zb-v`. */
+function groupWord(
+  group: GroupName,
+  source: string,
+  { start, end }: TextSpan,
+  offset: number,
+): ScenarioWord | undefined {
+  for (const { 0: pair, index } of source
+    .slice(start, end)
+    .matchAll(/[\w-]+(?:\s*=\s*(?:\[[^\]]*\]|[^,'"}\s]*))?/g)) {
+    const span = { start: start + index, end: start + index + pair.length };
+    if (!holds(span, offset)) continue;
+    const name = pair.split('=')[0]?.trim();
+    const [, documentation] =
+      Object.entries<string>(groupNames[group]).find(([known]) => known === name) ?? [];
+    return documentation === undefined
+      ? undefined
+      : { markdown: `\`${name}\` of \`${group}\`: ${documentation}.`, span };
   }
   return undefined;
 }
