@@ -5,8 +5,9 @@
 Dynamo, AOTAutograd with its partitioner, and Inductor with its scheduler and Triton code generation run as they are, on
 tensors without contents (FakeTensorMode). Inductor generates Triton for the CPU's tensors (`cpu_backend="triton"`) and
 is told that they lie on an A100 with 108 multiprocessors; nothing that it generates is run. Counted are the launches
-in the wrappers it writes, those of Triton kernels and those of libraries apart, and the bytes that forward hands to
-backward: each storage once, parameters and buffers left out.
+in the wrappers it writes, those of Triton kernels and those of libraries apart, the bytes that Triton kernels read and
+write by the scheduler's own count, and the bytes that forward hands to backward: each storage once, parameters and
+buffers left out. Rows in bf16 run under autocast, as the CPU has it: softmax and loss are cast by hand, as CUDA casts them.
 
 What differs from a GPU: attention calls the CPU's flash kernel, which is why attention has no dropout here, as in
 savedActivations.py.
@@ -90,13 +91,14 @@ ONLY_ON_CPUS = re.compile(r"\s+triton_poi_fused__scaled_dot_product_flash_attent
 
 
 class Generated(Exception):
-    """Carries the source of a wrapper out of the compiler, in the place of loading it."""
+    """Carries the source of a wrapper, and the bytes of its Triton kernels, out of the compiler, in the place of loading it."""
 
 
 def stop_after_code(lowering: GraphLowering) -> None:
     code = lowering.codegen()[0]
     report_strides(lowering)
-    raise Generated(code)
+    generated = [node for node in lowering.scheduler.nodes if not node.is_extern()]
+    raise Generated(code, sum(node.get_read_write_buffers_sizes() for node in generated))
 
 
 def report_strides(lowering: GraphLowering) -> None:
@@ -110,17 +112,20 @@ def report_strides(lowering: GraphLowering) -> None:
         context.output_strides.append(None if strides is None else tuple(int(stride) for stride in strides))
 
 
-def source_in(error: BaseException | None) -> str:
+def generated_in(error: BaseException | None) -> tuple[str, int] | None:
     while error is not None:
         if isinstance(error, Generated):
-            return getattr(error.args[0], "value", error.args[0])
+            code, size = error.args
+            return getattr(code, "value", code), size
         error = error.__cause__ or error.__context__
-    return ""
+    return None
 
 
 @dataclasses.dataclass
 class Pass:
     source: str
+    #: Read and written by Triton kernels.
+    bytes: int
     graph: torch.fx.GraphModule
 
     def triton(self) -> int:
@@ -133,7 +138,7 @@ class Pass:
         return [line for line in self.source.splitlines() if CALL.match(line)]
 
 
-def compiled(row: Row, half: bool) -> tuple[list[Pass], torch.nn.Module, int]:
+def compiled(row: Row, autocast: bool) -> tuple[list[Pass], torch.nn.Module, int]:
     passes: list[Pass] = []
 
     def inner(graph: torch.fx.GraphModule, inputs: list[torch.Tensor], **options: object):
@@ -141,10 +146,10 @@ def compiled(row: Row, half: bool) -> tuple[list[Pass], torch.nn.Module, int]:
         try:
             compile_fx.compile_fx_inner(graph, inputs, **options)
         except Exception as error:
-            source = source_in(error)
-            if source == "":
+            found = generated_in(error)
+            if found is None:
                 raise
-        passes.append(Pass(source, kept))
+            passes.append(Pass(*found, kept))
 
         def call(arguments: list[torch.Tensor]):
             given = list(arguments)
@@ -157,13 +162,10 @@ def compiled(row: Row, half: bool) -> tuple[list[Pass], torch.nn.Module, int]:
     torch._dynamo.reset()
     with FakeTensorMode():
         network = row.build()
-        if half:
-            network = network.bfloat16()
         inputs = row.inputs()
-        if half:
-            inputs = tuple(x.bfloat16() if x.is_floating_point() else x for x in inputs)
         runner = torch.compile(network, backend=lambda graph, given: compile_fx.compile_fx(graph, given, inner_compile=inner))
-        output = runner(*inputs)
+        with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+            output = runner(*inputs)
         output.backward(torch.empty_like(output))
     return passes, network, output.numel() * output.element_size()
 
@@ -277,6 +279,49 @@ class Residual(torch.nn.Module):
         return x + self.drop(self.proj(self.act(self.fc(self.norm(x)))))
 
 
+class Attention(torch.nn.Module):
+    """Written out, with its softmax in fp32."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.qkv = torch.nn.Linear(256, 768)
+        self.out = torch.nn.Linear(256, 256)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        batch, length, width = x.shape
+        q, k, v = (part.view(batch, length, 4, 64).transpose(1, 2) for part in self.qkv(x).split(width, 2))
+        scores = (q @ k.transpose(2, 3)) * 0.125
+        return self.out((torch.softmax(scores.float(), -1) @ v).transpose(1, 2).reshape(batch, length, width))
+
+
+class PreNorm(torch.nn.Module):
+    """Around its blocks is a sum in fp32, to which their products in bf16 are added."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm1 = torch.nn.LayerNorm(256)
+        self.attention = Attention()
+        self.norm2 = torch.nn.LayerNorm(256)
+        self.fc = torch.nn.Linear(256, 1024)
+        self.proj = torch.nn.Linear(1024, 256)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = x + self.attention(self.norm1(x))
+        return x + self.proj(torch.nn.functional.gelu(self.fc(self.norm2(x))))
+
+
+class Scores(torch.nn.Module):
+    """A loss of many classes behind a product in bf16."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = torch.nn.LayerNorm(256)
+        self.head = torch.nn.Linear(256, 50257, bias=False)
+
+    def forward(self, x: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.cross_entropy(self.head(self.norm(x)).float(), labels)
+
+
 def sample(name: str) -> tuple[str, ...]:
     return (f"samples/{name}.onnx", f"samples/{name}.layers.yaml")
 
@@ -296,7 +341,16 @@ ROWS = [
     Row("mlp", "torch.nn", (f"{MODELS}-mlp.layers.yaml",), mlp, lambda: (torch.randn(4096, 512),), 4096),
     Row("convolutions", "torch.nn", (f"{MODELS}-convolutions.layers.yaml",), convolutions, lambda: (torch.randn(16, 16, 64, 64),), 16),
     Row("residual", "torch.nn", (f"{MODELS}-residual.layers.yaml",), lambda: torch.nn.Sequential(*(Residual() for _ in range(4))), lambda: (torch.randn(8, 512, 256),), 8),
+    Row("prenorm", "torch.nn", (f"{MODELS}-prenorm.layers.yaml",), lambda: torch.nn.Sequential(*(PreNorm() for _ in range(4))), lambda: (torch.randn(8, 512, 256),), 8),
+    Row("scores", "torch.nn", (f"{MODELS}-scores.layers.yaml",), Scores, lambda: (torch.randn(4096, 256), torch.zeros(4096, dtype=torch.long)), 4096),
 ]
+
+#: Rows that also run under autocast.
+IN_BF16 = ("mlp", "prenorm", "scores")
+
+
+def precisions(row: Row) -> tuple[str, ...]:
+    return ("fp32", "bf16") if row.name in IN_BF16 else ("fp32",)
 
 
 def import_models() -> None:
@@ -320,11 +374,11 @@ def main() -> None:
     chosen = [row for row in ROWS if arguments.only is None or row.name in arguments.only]
     with open(arguments.output, "w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow("model,source,graphs,batch,precision,triton_forward,extern_forward,triton_backward,extern_backward,saved,torch".split(","))
-        for row in chosen:
-            passes, network, _ = compiled(row, False)
+        writer.writerow("model,source,graphs,batch,precision,triton_forward,extern_forward,triton_backward,extern_backward,bytes_forward,bytes_backward,saved,torch".split(","))
+        for row, precision in [(row, precision) for row in chosen for precision in precisions(row)]:
+            passes, network, _ = compiled(row, precision == "bf16")
             forward, backward = passes[0], passes[-1]
-            cells = [row.name, row.source, " ".join(row.graphs), row.batch, "fp32", forward.triton(), forward.extern(), backward.triton(), backward.extern(), saved_bytes(passes, network), torch.__version__.split("+")[0]]
+            cells = [row.name, row.source, " ".join(row.graphs), row.batch, precision, forward.triton(), forward.extern(), backward.triton(), backward.extern(), forward.bytes, backward.bytes, saved_bytes(passes, network), torch.__version__.split("+")[0]]
             writer.writerow(cells)
             file.flush()
             print(len(passes), *cells, flush=True)

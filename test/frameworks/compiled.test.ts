@@ -10,19 +10,41 @@ import { compiledFigures, compiledRows } from '../support/compiledGraphs.ts';
 
 const apart = (own: number, real: number): number => Math.abs(own / real - 1);
 
-/** Copies of keys and values for every query head, and of halves that are rotated, are views here: their kernels are missing. */
-const farther: ReadonlyMap<string, readonly [forward: number, backward: number]> = new Map([
-  ['tinyllama', [0.25, 0.25]],
+interface Tolerance {
+  readonly forward: number;
+  readonly backward: number;
+  readonly forwardBytes: number;
+  readonly backwardBytes: number;
+}
+
+const usual: Tolerance = { forward: 0.05, backward: 0.15, forwardBytes: 0.12, backwardBytes: 0.1 };
+
+/** What is known to be farther away, with the reason. */
+const farther: ReadonlyMap<string, Partial<Tolerance>> = new Map([
+  // Copies of keys and values for every query head, and of halves that are rotated, are views here: their kernels are missing.
+  ['tinyllama fp32', { forward: 0.25, backward: 0.25 }],
+  // Heads are copied side by side for each product, which are views here.
+  ['prenorm fp32', { forward: 0.6, forwardBytes: 0.3 }],
+  ['prenorm bf16', { forward: 0.6, forwardBytes: 0.3 }],
+  // Casts of biases are not counted, and zeros are not made for a product's first gradient.
+  ['mlp bf16', { forward: 0.15, backward: 0.25, forwardBytes: 0.2 }],
+  // The scheduler counts the picked score of each row as if all were read.
+  ['scores fp32', { forward: 0.35, forwardBytes: 0.55 }],
+  ['scores bf16', { forward: 0.3, forwardBytes: 0.5 }],
 ]);
 
-describe('generated kernels and kept bytes are those of torch.compile', () => {
+describe('generated kernels, their traffic and kept bytes are those of torch.compile', () => {
   for (const row of compiledRows()) {
-    test(`${row.model}: ${row.graph}`, () => {
+    test(`${row.model} in ${row.precision}: ${row.graph}`, () => {
       const own = compiledFigures(row);
       const told = JSON.stringify({ own, row });
-      const [forward, backward] = farther.get(row.model) ?? [0.05, 0.15];
-      expect(apart(own.forward, row.forward), told).toBeLessThan(forward);
-      expect(apart(own.backward, row.backward), told).toBeLessThan(backward);
+      const tolerance = { ...usual, ...farther.get(`${row.model} ${row.precision}`) };
+      expect(apart(own.forward, row.forward), told).toBeLessThan(tolerance.forward);
+      expect(apart(own.backward, row.backward), told).toBeLessThan(tolerance.backward);
+      for (const pass of ['forwardBytes', 'backwardBytes'] as const) {
+        const real = row[pass];
+        if (real !== undefined) expect(apart(own[pass], real), told).toBeLessThan(tolerance[pass]);
+      }
       expect(apart(own.saved, row.saved), told).toBeLessThan(0.03);
     });
   }
@@ -89,12 +111,15 @@ describe('steps are fused', () => {
 
 test('what can be computed from what is kept anyway is not kept', () => {
   const asked = new Map([
-    ['matmul', { bytes: 400, mustStay: true, from: ['matmul'] }],
-    ['gelu', { bytes: 400, mustStay: false, from: ['gelu'] }],
-    ['mask', { bytes: 100, mustStay: false, from: ['other'] }],
+    ['matmul', { mustStay: true, from: ['matmul'] }],
+    ['gelu', { mustStay: false, from: ['gelu'] }],
+    ['mask', { mustStay: false, from: ['other'] }],
   ]);
   const sources = (key: string) => (key === 'gelu' ? ['matmul'] : undefined);
-  expect([...keptOf(asked, sources, () => 400)].sort()).toEqual(['mask', 'matmul']);
+  expect([...keptOf(asked, sources, (key) => (key === 'mask' ? 100 : 400))].sort()).toEqual([
+    'mask',
+    'matmul',
+  ]);
 });
 
 test('CUDA graphs leave the host little to do, and a launch time that is given holds', () => {

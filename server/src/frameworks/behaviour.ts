@@ -96,6 +96,8 @@ export interface LoweredOperator {
   readonly weightCasts?: readonly KernelWork[];
   readonly backwardData: readonly KernelWork[];
   readonly backwardWeight: readonly KernelWork[];
+  /** Its backward writes gradients in the types of the values they belong to: casts are part of its kernels. */
+  readonly gradientsAsStored?: true;
   /** Kept from forward to backward. The same `key` is the same memory. */
   readonly saved: readonly KeptTensor[];
   /** One kernel by assumption: what it is, and the kernels where the model writes it out. */

@@ -124,6 +124,7 @@ function computedBytes(training: TrainingGraph, lowered: LoweredGraph, index: nu
   const kernels = lowered.operators[index];
   const [input] = operator?.inputs ?? [];
   if (operator === undefined || kernels === undefined || input === undefined) return 0;
+  if (kernels.gradientsAsStored === true) return 0;
   if (kernels.view || kernels.inside === true || !training.requiresGradient.has(input)) return 0;
   const tensor = training.tensors.get(input);
   if (tensor?.elementType !== 'float32') return 0;

@@ -88,14 +88,17 @@ class Backward {
     switch (part) {
       case 'folded bias': {
         const matmul = graph.foldedMatmul(operator);
-        const [gradient] = gradients;
-        if (matmul !== undefined) this.arrive(graph.receiverOf(matmul), gradient, index);
-        this.sumOverRows(operator, gradients, written);
+        const reader = graph.training.analysis.graph.values.get(matmul ?? '')?.producer;
+        const cast = gradients.map((each) => this.castFor(reader ?? index, each, written));
+        if (matmul !== undefined) this.arrive(graph.receiverOf(matmul), cast[0], index);
+        this.sumOverRows(operator, cast, written);
         return;
       }
-      case 'extern':
-        this.addExtern(operator, inputs, reads, gradients);
+      case 'extern': {
+        const cast = gradients.map((gradient) => this.castFor(index, gradient, written));
+        this.addExtern(operator, inputs, [...cast, ...this.readAgain(operator, written)], cast);
         return;
+      }
       case 'batch normalization':
         this.addBatchNormalization(operator, inputs, reads, operations);
         return;
@@ -157,6 +160,22 @@ class Backward {
         }
       }
     }
+  }
+
+  /** A gradient in the type in which a library, the operator `reader`, reads it. */
+  private castFor(reader: number, gradient: string, elements: number): string {
+    const size = elements * (this.graph.readAs(reader) ?? 4);
+    if (this.graph.bytesOf(gradient) <= size) return gradient;
+    const cast = extra(`${gradient} for ${reader}`, size);
+    this.steps.push({
+      operator: reader,
+      kind: 'pointwise',
+      domain: elements,
+      reads: [gradient],
+      writes: [cast],
+      operations: 0,
+    });
+    return cast;
   }
 
   /**

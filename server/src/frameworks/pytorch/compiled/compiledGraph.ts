@@ -30,6 +30,17 @@ export type Part =
   | 'embedding'
   | 'folded bias';
 
+/** Whether it becomes part of a generated kernel; the others are calls of libraries and kernels of their own. */
+export const isFusible = (part: Part): boolean => fusibleParts.has(part);
+
+const fusibleParts: ReadonlySet<Part> = new Set([
+  'nothing',
+  'view',
+  'pointwise',
+  'rows',
+  'batch normalization',
+]);
+
 export class CompiledGraph {
   readonly training: TrainingGraph;
   readonly eager: EagerLowering;
@@ -83,9 +94,22 @@ export class CompiledGraph {
     return this.parts.get(name) ?? this.eager.storage(name);
   }
 
+  /** As it is stored: a cast is part of the kernel that computes what libraries alone read. */
   bytesPerElementOf(name: string): number {
-    const producer = this.training.analysis.graph.values.get(name)?.producer;
-    return this.eager.operators[producer ?? -1]?.bytesPerElement ?? 4;
+    const { values, operators } = this.training.analysis.graph;
+    const { producer = -1, consumers = [] } = values.get(name) ?? {};
+    const computed = this.eager.operators[producer]?.bytesPerElement ?? 4;
+    const operator = operators[producer];
+    if (operator === undefined || !isFusible(this.partOf(operator))) return computed;
+    const read = consumers.map((index) => this.readAs(index) ?? computed);
+    return read.length === 0 ? computed : Math.min(computed, Math.max(...read));
+  }
+
+  /** Bytes per element in which a library reads its operands; `undefined` for what is generated. */
+  readAs(index: number): number | undefined {
+    const operator = this.training.analysis.graph.operators[index];
+    if (operator === undefined || this.partOf(operator) !== 'extern') return undefined;
+    return this.eager.operators[index]?.bytesPerElement;
   }
 
   elementsOf(name: string | undefined): number {
@@ -155,6 +179,9 @@ export class CompiledGraph {
     if (known !== undefined) return known;
     const [input] = operator.inputs;
     const [output] = operator.outputs;
+    // Scores of a sample are along the second axis.
+    const scores = this.training.tensors.get(input ?? '')?.dimensions;
+    if (hasTrait(operator, 'loss-of-scores') && scores !== undefined) return scores[1] ?? 1;
     return Math.max(1, this.elementsOf(input) / Math.max(1, this.elementsOf(output)));
   }
 

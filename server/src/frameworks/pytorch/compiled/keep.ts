@@ -9,28 +9,27 @@
  */
 
 export interface Asked {
-  readonly bytes: number;
   /** Backward hands it to a library, or nothing can compute it again. */
   readonly mustStay: boolean;
-  /** Values that it can be computed from again, with the bytes that keeping them takes. */
+  /** Values that it can be computed from again. */
   readonly from: readonly string[];
 }
 
-/** Keys of what is kept. `asked`: in the order of forward, by key. `sizeOf`: bytes of a key that nobody asked for. */
+/** Keys of what is kept. `asked`: in the order of forward, by key. `weightOf`: what keeping one takes. */
 export function keptOf(
   asked: ReadonlyMap<string, Asked>,
   sourcesOf: (key: string) => readonly string[] | undefined,
-  sizeOf: (key: string) => number,
+  weightOf: (key: string) => number,
 ): ReadonlySet<string> {
   const kept = new Set<string>();
   for (const [key, { mustStay }] of asked) if (mustStay) kept.add(key);
-  for (const [key, { mustStay, bytes, from }] of asked) {
+  for (const [key, { mustStay, from }] of asked) {
     if (mustStay) continue;
     const missing = new Set<string>();
     const isMade = collect(from, missing, 0);
-    let size = 0;
-    for (const each of missing) size += sizeOf(each);
-    if (!isMade || size >= bytes) kept.add(key);
+    let weight = 0;
+    for (const each of missing) weight += weightOf(each);
+    if (!isMade || weight >= weightOf(key)) kept.add(key);
     else for (const each of missing) kept.add(each);
   }
   return kept;

@@ -3,8 +3,9 @@
 import type { Operator } from '../../../model/graph.ts';
 import { hasTrait } from '../../../operators/operatorFacts.ts';
 import type { KeptTensor } from '../../behaviour.ts';
-import { type CompiledGraph, extra, keptTensor } from './compiledGraph.ts';
+import { type CompiledGraph, extra, isFusible, keptTensor } from './compiledGraph.ts';
 import { type Asked, keptOf } from './keep.ts';
+import { usedFarApart } from './usedFarApart.ts';
 
 export interface KeptForBackward {
   /** Values of the graph, and tensors made only to be kept. */
@@ -21,6 +22,8 @@ export function keptForBackward(graph: CompiledGraph): KeptForBackward {
   const asked = new Map<string, Asked>();
   const weightCopies = new Map<number, KeptTensor[]>();
   const reads = new Map<number, readonly string[]>();
+  /** What is no value of the graph, by what it is made of. */
+  const madeOf = new Map<string, readonly string[]>();
   const first = new Map<string, number>();
   for (const operator of graph.training.analysis.graph.operators) {
     const names: string[] = [];
@@ -32,6 +35,7 @@ export function keptForBackward(graph: CompiledGraph): KeptForBackward {
         continue;
       }
       names.push(each.key);
+      if (each.from[0] !== each.key) madeOf.set(each.key, each.from);
       if (!first.has(each.key)) first.set(each.key, operator.index);
       const before = asked.get(each.key);
       asked.set(
@@ -42,7 +46,7 @@ export function keptForBackward(graph: CompiledGraph): KeptForBackward {
     reads.set(operator.index, names);
   }
   const sourcesOf = sources(graph);
-  const values = keptOf(asked, sourcesOf, graph.bytesOf);
+  const values = keptOf(asked, sourcesOf, weightOf(graph));
   const saved = new Map<number, KeptTensor[]>();
   for (const [index, copies] of weightCopies) saved.set(index, copies);
   const { values: graphValues } = graph.training.analysis.graph;
@@ -66,6 +70,8 @@ export function keptForBackward(graph: CompiledGraph): KeptForBackward {
       const mask = maskedValue(key);
       // The mask of a value that is kept anyway is read off it.
       if (mask !== undefined && !values.has(key)) leaves(mask, found, 0);
+      else if (!values.has(key) && madeOf.has(key))
+        for (const from of madeOf.get(key) ?? []) leaves(from, found, 0);
       else leaves(key, found, 0);
     }
     return [...found];
@@ -96,10 +102,10 @@ function askedBy(graph: CompiledGraph, operator: Operator): readonly Request[] {
     // Only where the largest was is asked for: an offset of one byte (`_low_memory_max_pool_with_offsets`).
     // Where the largest was: an offset of one byte (`_low_memory_max_pool_with_offsets`).
     if (operator.type.includes('MaxPool')) {
-      return [request(graph, extra(`${index}/offsets`, graph.elementsOf(output)), true)];
+      return [request(extra(`${index}/offsets`, graph.elementsOf(output)), true)];
     }
     // The partitioner takes the backward of other pooling for a library's, which reads the input as it is.
-    return graph.readsOf(operator).map((name) => request(graph, name, true));
+    return graph.readsOf(operator).map((name) => request(name, true));
   }
   const isToldByResult = hasTrait(operator, 'threshold-of-result');
   // One byte per element: whether a value is above a threshold.
@@ -107,22 +113,63 @@ function askedBy(graph: CompiledGraph, operator: Operator): readonly Request[] {
   return lowered.saved.flatMap((tensor): readonly Request[] => {
     if (tensor.weightCopy) return [tensor];
     const name = nameIn(tensor.key);
-    if (name === undefined) return [request(graph, extra(tensor.key, tensor.bytes), true)];
+    if (name === undefined) {
+      const key = extra(tensor.key, tensor.bytes);
+      if (!hasTrait(operator, 'loss-of-scores')) return [request(key, true)];
+      return [{ key, mustStay: false, from: inputsAgain(graph, operator) }];
+    }
+    // Its own result, which was stored in the type that libraries read.
+    const isNarrowed = name === output && tensor.bytes > graph.bytesOf(name);
+    if (isNarrowed && part !== 'extern') {
+      return [
+        {
+          key: extra(`${name} as computed`, tensor.bytes),
+          mustStay: false,
+          from: inputsAgain(graph, operator),
+        },
+      ];
+    }
     if (isThreshold) {
       // `threshold_backward` asks for the result, the others for what they were given.
       const from = isToldByResult ? output : graph.eager.storage(operator.inputs[0] ?? '');
       const mask = extra(`mask of ${from}`, graph.elementsOf(output));
-      return [{ key: mask, bytes: graph.bytesOf(mask), mustStay: false, from: [from] }];
+      return [{ key: mask, mustStay: false, from: [from] }];
     }
-    if (part !== 'extern') return [request(graph, name, false)];
+    if (part !== 'extern') return [request(name, false)];
     // A library reads it in the type that it computes in: a cast is stored for it.
     const isCast = tensor.bytes !== graph.bytesOf(name);
-    return [isCast ? request(graph, extra(name, tensor.bytes), true) : request(graph, name, true)];
+    return [isCast ? request(extra(name, tensor.bytes), true) : request(name, true)];
   });
 }
 
-function request(graph: CompiledGraph, key: string, mustStay: boolean): Request {
-  return { key, bytes: graph.bytesOf(key), mustStay, from: [key] };
+/** What a result is computed from again: for a softmax also by two numbers of each row. */
+function inputsAgain(graph: CompiledGraph, operator: Operator): readonly string[] {
+  const inputs = graph.readsOf(operator).filter((name) => !graph.isWeight(name));
+  if (graph.partOf(operator) !== 'rows') return inputs;
+  const [scores = ''] = inputs;
+  const rows = graph.elementsOf(scores) / Math.max(1, graph.rowOf(operator));
+  return [scores, extra(`${operator.index}/rows`, 8 * rows)];
+}
+
+const request = (key: string, mustStay: boolean): Request & Asked => ({ key, mustStay, from: [key] });
+
+/**
+ * What keeping a value takes: its bytes, twice where it would be written for that alone (PyTorch 2.13,
+ * torch/_functorch/partitioners.py `get_node_weight`, `is_materialized`).
+ */
+function weightOf(graph: CompiledGraph): (key: string) => number {
+  const { values, operators } = graph.training.analysis.graph;
+  const isWrittenFor = (index: number): boolean => {
+    const operator = operators[index];
+    return operator !== undefined && !isFusible(graph.partOf(operator));
+  };
+  return (key) => {
+    const value = values.get(key);
+    const isWritten =
+      value !== undefined &&
+      (value.producer === undefined || isWrittenFor(value.producer) || value.consumers.some(isWrittenFor));
+    return (isWritten ? 1 : 2) * graph.bytesOf(key);
+  };
 }
 
 const maskedValue = (key: string): string | undefined => /^mask of (.*)#\d+$/.exec(key)?.[1];
@@ -135,9 +182,11 @@ function nameIn(key: string): string | undefined {
 /** What a value can be computed from again, element by element; `undefined` where it cannot. */
 function sources(graph: CompiledGraph): (key: string) => readonly string[] | undefined {
   const { values, operators } = graph.training.analysis.graph;
+  const farApart = usedFarApart(graph);
   return (key) => {
     const operator = operators[values.get(key)?.producer ?? -1];
     if (operator === undefined) return graph.isWeight(key) ? [] : undefined;
+    if (farApart.has(operator.index)) return undefined;
     const part = graph.partOf(operator);
     if (part === 'batch normalization') {
       return [...graph.readsOf(operator).slice(0, 1), ...statisticsOf(graph, operator)];

@@ -68,6 +68,7 @@ export function lowerCompiled(
       forward: forward.kernels.get(index) ?? none,
       backwardData: backward.kernels.get(index) ?? none,
       backwardWeight: none,
+      gradientsAsStored: true,
       saved: kept?.saved.get(index) ?? noTensors,
     };
   });
