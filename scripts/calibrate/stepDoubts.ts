@@ -1,65 +1,93 @@
 /** How wide ranges of whole steps have to be: half-widths by cause, fitted to the errors of measured steps. */
 
 import { passesOf, type StepPlan } from '../../server/src/estimate/plan/stepPlan.ts';
-import { isAssumedLaunch } from '../../server/src/frameworks/pytorch/eagerLaunch.ts';
-import { type DoubtCause, type StepDoubts, stepWidth } from '../../server/src/hardware/kernelDoubt.ts';
+import { hostWidth, sumsOf } from '../../server/src/estimate/plan/stepSpread.ts';
+import {
+  type DoubtfulParts,
+  type KernelDoubt,
+  kernelWidth,
+  type Sides,
+  type StepDoubts,
+  stepWidth,
+} from '../../server/src/hardware/kernelDoubt.ts';
 import { kernelTime } from '../../server/src/hardware/kernelTime.ts';
 import type { KernelWork } from '../../server/src/hardware/kernelWork.ts';
 import { kernelsOfPasses } from '../measured/kernelsOfPasses.ts';
 import { descend } from './descend.ts';
 import { rounded } from './fit.ts';
 
-/** Fractions of the time of a step, by what each rests on. Of steps and rooflines it is times their own half-width. */
-export type CauseShares = Readonly<Record<DoubtCause | 'launches', number>>;
+/** What the time of a step rests on, as fractions of it. */
+export interface StepShares {
+  /** On curves and corrections. */
+  readonly kernels: readonly { readonly doubt: KernelDoubt; readonly share: number }[];
+  /** Of kernels on a roofline, each times its half-width, which no fit changes. */
+  readonly roofline: number;
+  /** What composites would take longer, were they no single kernels. */
+  readonly assumed: number;
+  /** Half-widths for how fast the host launches. */
+  readonly host: Sides;
+  /** Of a framework of 2015 to 2019. */
+  readonly isOld: boolean;
+}
 
 /** A measured step of a set. */
 export interface DoubtedStep {
   readonly set: string;
-  readonly shares: CauseShares;
+  readonly shares: StepShares;
   /** ln(measured / predicted). */
   readonly error: number;
 }
 
-export function causeShares(plan: StepPlan): CauseShares {
-  const seconds = { steps: 0, measured: 0, architecture: 0, generation: 0, roofline: 0 };
-  let [device, launches] = [0, 0];
+export function stepShares(plan: StepPlan): StepShares {
+  const { scenario, behaviour } = plan;
+  const isTraining = scenario.mode === 'training';
+  const passes = passesOf(scenario);
+  const seconds = new Map<string, { readonly doubt: KernelDoubt; time: number }>();
+  let [device, launches, roofline] = [0, 0, 0];
   const add = (kernel: KernelWork, count: number): void => {
     const { time, doubt } = kernelTime(plan.cluster.gpu, kernel);
-    const isOwnWidth = doubt.cause === 'steps' || doubt.cause === 'roofline';
-    seconds[doubt.cause] += count * time * (isOwnWidth ? doubt.width : 1);
     device += count * time;
     launches += count * kernel.launches;
+    if (doubt.cause === 'roofline') {
+      roofline += count * time * doubt.seen.high;
+      return;
+    }
+    const key = JSON.stringify(doubt);
+    const found = seconds.get(key);
+    if (found === undefined) seconds.set(key, { doubt, time: count * time });
+    else found.time += count * time;
   };
-  for (const kernel of kernelsOfPasses(plan.lowered)) add(kernel, passesOf(plan.scenario));
-  if (plan.scenario.mode === 'training') for (const kernel of plan.update.kernels) add(kernel, 1);
-  const { launch } = plan.behaviour;
-  const host = launches * launch.middle;
-  const whole = Math.max(device, host);
+  for (const kernel of kernelsOfPasses(plan.lowered)) add(kernel, passes);
+  if (isTraining) for (const kernel of plan.update.kernels) add(kernel, 1);
+  const whole = Math.max(device, launches * behaviour.launch.middle);
+  const assumed = sumsOf({ ...plan, isTraining, passes })('doubtAssumed');
   return {
-    steps: seconds.steps / whole,
-    measured: seconds.measured / whole,
-    architecture: seconds.architecture / whole,
-    generation: seconds.generation / whole,
-    roofline: seconds.roofline / whole,
-    launches: isAssumedLaunch(launch) ? host / whole : 0,
+    kernels: [...seconds.values()].map(({ doubt, time }) => ({ doubt, share: time / whole })),
+    roofline: roofline / whole,
+    assumed: assumed / whole,
+    host: hostWidth(behaviour.launch, device, launches),
+    isOld: behaviour.isOld === true,
   };
 }
 
-/** Half-width of a step of these shares. */
-export const widthBy = (shares: CauseShares, doubts: StepDoubts): number =>
-  stepWidth(
-    {
-      own: shares.steps + doubts.measured * shares.measured,
-      other: doubts.architecture * shares.architecture + doubts.generation * shares.generation,
-      roofline: shares.roofline,
-      launches: shares.launches,
-    },
-    doubts,
-  );
+/** Half-widths of a step of these shares. */
+export function widthBy({ kernels, roofline, assumed, host, isOld }: StepShares, doubts: StepDoubts): Sides {
+  const sums = { steps: { low: 0, high: 0 }, matmul: 0, convolution: 0, other: 0, roofline };
+  for (const { doubt, share } of kernels) {
+    const { low, high } = kernelWidth(doubt, doubts);
+    if (doubt.cause === 'steps') {
+      sums.steps.low += share * low;
+      sums.steps.high += share * high;
+    } else sums[doubt.cause] += share * high;
+  }
+  const parts: DoubtfulParts = { ...sums, assumed, isOld };
+  const { low, high } = stepWidth(parts, doubts);
+  return { low: Math.hypot(low, host.low), high: Math.hypot(high, host.high) };
+}
 
 /**
- * The half-widths by which the errors are likeliest, as of a Laplace distribution of which 80 % lie between. Steps of a set share
- * their machine and releases: n of them weigh as n^0.4.
+ * The half-widths by which the errors are likeliest, as of a Laplace distribution of two sides of which 80 % lie between. Steps of
+ * a set share their machine and releases: n of them weigh as n^0.4.
  */
 export function fitDoubts(steps: readonly DoubtedStep[]): StepDoubts {
   const rows = new Map<string, number>();
@@ -68,30 +96,26 @@ export function fitDoubts(steps: readonly DoubtedStep[]): StepDoubts {
     const doubts = doubtsOf(parameters);
     let sum = 0;
     for (const { set, shares, error } of steps) {
-      const width = widthBy(shares, doubts);
-      sum += (Math.log(width) + (Math.log(5) * Math.abs(error)) / width) / (rows.get(set) ?? 1) ** 0.6;
+      const { low, high } = widthBy(shares, doubts);
+      const far = Math.abs(error) / (error < 0 ? low : high);
+      sum += (Math.log((low + high) / 2) + Math.log(5) * far) / (rows.get(set) ?? 1) ** 0.6;
     }
     return sum;
   };
-  const start = [0.05, 0.1, 0.05, 0.1, 0.8];
+  const start = [0.05, 0.15, 0.1, 0.1, 0.2, 0.02, 0.3, 0.1];
   const found = descend(
     start,
     start.map(() => 2),
     loss,
   );
-  const { always, measured, architecture, generation, launches } = doubtsOf(found.parameters);
-  return {
-    always: rounded(always),
-    measured: rounded(measured),
-    architecture: rounded(architecture),
-    generation: rounded(generation),
-    launches: rounded(launches),
-  };
+  const { generation, ...doubts } = doubtsOf(found.parameters.map(rounded));
+  return { ...doubts, generation: rounded(generation) };
 }
 
-/** A GPU less alike is never less doubtful, whatever few steps say: parameters are what it adds to the one more alike. */
+/** A GPU less alike is never less doubtful, whatever few steps say: a parameter is what it adds to the one more alike. */
 function doubtsOf(parameters: readonly number[]): StepDoubts {
-  const [always = 0, measured = 0, moreByGpu = 0, moreByGeneration = 0, launches = 0] = parameters;
-  const architecture = measured + moreByGpu;
-  return { always, measured, architecture, generation: architecture + moreByGeneration, launches };
+  const [always = 0, matmul = 0, convolution = 0, other = 0, architecture = 0, more = 0] = parameters;
+  const [assumed = 0, framework = 0] = parameters.slice(6);
+  const generation = architecture + more;
+  return { always, matmul, convolution, other, architecture, generation, assumed, framework };
 }

@@ -15,7 +15,7 @@ import type { Range } from '../../server/src/model/estimate.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
 import { bytes, flops } from '../../server/src/model/units.ts';
 import { kernelsOfPasses } from '../measured/kernelsOfPasses.ts';
-import { type CauseShares, causeShares } from './stepDoubts.ts';
+import { type StepShares, stepShares } from './stepDoubts.ts';
 
 export interface StepParts {
   readonly seconds: ReadonlyMap<string, number>;
@@ -27,7 +27,7 @@ export interface StepParts {
   readonly atPeak: number;
   /** Bounds of the step over the predicted step. */
   readonly range: Range;
-  readonly shares: CauseShares;
+  readonly shares: StepShares;
 }
 
 export function openGraph(path: string): OpenedModel {
@@ -62,7 +62,7 @@ export function stepParts(opened: OpenedModel, request: ScenarioRequest): StepPa
   const { low, high } = stepRange(plan);
   const { step } = timesOf(plan, 'middle');
   const range = { low: low / step, high: high / step };
-  return { seconds, least, fixed, atPeak, range, shares: causeShares(plan) };
+  return { seconds, least, fixed, atPeak, range, shares: stepShares(plan) };
 }
 
 const nothing: Omit<KernelWork, 'launches'> = {

@@ -4,7 +4,6 @@
  */
 
 import type { LanguageStep } from '../measured/languageSteps.ts';
-import { residuals } from './descend.ts';
 import { rounded } from './fit.ts';
 
 export interface SustainedFit {
@@ -15,8 +14,8 @@ export interface SustainedFit {
   readonly steps: number;
   readonly sources: readonly string[];
   /**
-   * Of measured / predicted steps, each predicted by the factor of the other sources: the least 10th and the most 90th
-   * percentile of a source.
+   * Of what a step leaves for its matmuls over what the factor of the other sources gives them: the least 10th and the most
+   * 90th percentile of a source. It is wider than the spread of the steps, of which matmuls are a part.
    */
   readonly spread: readonly [low: number, high: number];
 }
@@ -27,23 +26,17 @@ export function fitSustained(steps: readonly LanguageStep[]): readonly Sustained
   return [...new Set(fitted.map(({ curve }) => curve))].sort().map((curve) => {
     const own = fitted.filter((step) => step.curve === curve);
     const sources = [...new Set(own.map(sourceOf))].sort();
-    const left = sources.map((source) => {
-      const steps = own.filter((step) => sourceOf(step) === source);
-      return residuals(
-        steps.map((step) => heldOut(step, fitted)),
-        steps.map(({ measured }) => measured),
-      );
-    });
+    const left = own.filter(isOfMatmuls).map((step) => ({
+      ratio: (step.measured - besideMatmuls(step)) / (heldOut(step, fitted) - besideMatmuls(step)),
+      weight: weightIn(own, step),
+    }));
     return {
       gpu: curve,
       factor: rounded(factorOf(own)),
       models: new Set(own.map(({ model }) => model)).size,
       steps: own.length,
       sources,
-      spread: [
-        rounded(Math.min(...left.map(({ ninetieth }) => 1 / ninetieth))),
-        rounded(Math.max(...left.map(({ tenth }) => 1 / tenth))),
-      ],
+      spread: [rounded(weightedQuantile(left, 0.1)), rounded(weightedQuantile(left, 0.9))],
     };
   });
 }
@@ -56,6 +49,29 @@ export function heldOut(step: LanguageStep, steps: readonly LanguageStep[]): num
   const { predicted, matmuls } = step;
   return predicted - matmuls.predicted + factorOf(others) * matmuls.alone;
 }
+
+const besideMatmuls = ({ predicted, matmuls }: LanguageStep): number => predicted - matmuls.predicted;
+
+/** Of one step: all of its source weigh n/(n + 1) together. */
+const weightIn = (steps: readonly LanguageStep[], step: LanguageStep): number =>
+  1 / (steps.filter((other) => sourceOf(other) === sourceOf(step)).length + 1);
+
+/** The ratio below which the steps of ratios less than it weigh `share` of all. */
+function weightedQuantile(
+  steps: readonly { readonly ratio: number; readonly weight: number }[],
+  share: number,
+): number {
+  const sorted = steps.toSorted((a, b) => a.ratio - b.ratio);
+  const whole = sorted.reduce((sum, { weight }) => sum + weight, 0);
+  let below = 0;
+  for (const { ratio, weight } of sorted) {
+    below += weight;
+    if (below >= share * whole) return ratio;
+  }
+  return Number.NaN;
+}
+
+const isOfMatmuls = ({ predicted, matmuls }: LanguageStep): boolean => matmuls.predicted > predicted / 2;
 
 const isFitted = ({ row }: LanguageStep): boolean =>
   row.checkpoint === 'none' && row.framework?.includes('compile') !== true;

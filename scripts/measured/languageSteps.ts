@@ -12,7 +12,7 @@ import { curvesOf } from '../../server/src/hardware/curves.ts';
 import { kernelKind } from '../../server/src/hardware/kernelKind.ts';
 import { kernelTime, uncorrectedTime } from '../../server/src/hardware/kernelTime.ts';
 import type { Range } from '../../server/src/model/estimate.ts';
-import { type CauseShares, causeShares } from '../calibrate/stepDoubts.ts';
+import { type StepShares, stepShares } from '../calibrate/stepDoubts.ts';
 import type { OpenGraph } from '../validate/graphs.ts';
 import { machine } from '../validate/scaling/clusters.ts';
 import { kernelsOfPasses } from './kernelsOfPasses.ts';
@@ -31,7 +31,7 @@ export interface LanguageStep {
   readonly predicted: number;
   /** 80 % of what is measured should lie within, in seconds. */
   readonly range: Range;
-  readonly shares: CauseShares;
+  readonly shares: StepShares;
   /** Seconds of its matmuls on tensor cores: as predicted, and as their curve has them one at a time. */
   readonly matmuls: { readonly predicted: number; readonly alone: number };
 }
@@ -62,7 +62,7 @@ function predictedStep(row: MeasuredRow, open: OpenGraph): LanguageStep {
     measured: numberIn(row, 'milliseconds') * 1e-3,
     predicted: timesOf(plan, 'middle').step,
     range: stepRange(plan),
-    shares: causeShares(plan),
+    shares: stepShares(plan),
     matmuls: matmulsOf(plan),
   };
 }

@@ -3,7 +3,7 @@
 import { type StepDoubts, stepDoubts } from '../../server/src/hardware/kernelDoubt.ts';
 import type { Range } from '../../server/src/model/estimate.ts';
 import { quantile } from '../calibrate/descend.ts';
-import { type CauseShares, fitDoubts, widthBy } from '../calibrate/stepDoubts.ts';
+import { fitDoubts, type StepShares, widthBy } from '../calibrate/stepDoubts.ts';
 import { percent } from './percent.ts';
 
 export interface RangedStep {
@@ -14,7 +14,7 @@ export interface RangedStep {
   readonly predicted: number;
   readonly measured: number;
   readonly range: Range;
-  readonly shares: CauseShares;
+  readonly shares: StepShares;
 }
 
 /** What is said of the ranges of a set. */
@@ -45,10 +45,12 @@ export function judgeRanges(steps: readonly RangedStep[]): ReadonlyMap<string, J
         {
           inRange: shareOf(({ measured, range }) => isWithin(measured, range)),
           heldOut: shareOf(({ source, shares, measured, range: { low, high } }) => {
-            const wider = Math.exp(
-              widthBy(shares, without.get(source) ?? stepDoubts) - widthBy(shares, stepDoubts),
-            );
-            return isWithin(measured, { low: low / wider, high: high * wider });
+            const ofOthers = widthBy(shares, without.get(source) ?? stepDoubts);
+            const inUse = widthBy(shares, stepDoubts);
+            return isWithin(measured, {
+              low: low / Math.exp(ofOthers.low - inUse.low),
+              high: high * Math.exp(ofOthers.high - inUse.high),
+            });
           }),
           width: quantile(widths, 0.5),
         },

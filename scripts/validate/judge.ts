@@ -5,7 +5,7 @@ import { planStep, type StepPlan, stepRange, timelineOf } from '../../server/src
 import { launchOf } from '../../server/src/frameworks/pytorch/eagerLaunch.ts';
 import type { Range } from '../../server/src/model/estimate.ts';
 import { quantile } from '../calibrate/descend.ts';
-import { type CauseShares, causeShares } from '../calibrate/stepDoubts.ts';
+import { type StepShares, stepShares } from '../calibrate/stepDoubts.ts';
 import { type MeasuredRow, numberIn } from '../measured/readMeasured.ts';
 import type { DataSet } from './dataSets.ts';
 import type { OpenGraph } from './graphs.ts';
@@ -17,7 +17,7 @@ export interface JudgedRow {
   readonly measured: number;
   /** 80 % of what is measured should lie within. */
   readonly range: Range;
-  readonly shares: CauseShares;
+  readonly shares: StepShares;
   /** What the FLOPs would take at the peak of the number types they run in. */
   readonly atPeak: number;
 }
@@ -110,7 +110,7 @@ function tryDataSet(
         predicted: timelineOf(hosted, 'middle').step + more,
         measured: numberIn(row, 'milliseconds') * 1e-3,
         range: { low: low + more, high: high + more },
-        shares: causeShares(hosted),
+        shares: stepShares(hosted),
         atPeak,
       });
     }

@@ -74,6 +74,16 @@ What is not reached, and why:
 - Caffe-MPI publishes no times and its 16 P40 read from a network file system; GoogLeNet, with little to send, scales
   worst, so that it is not communication that holds it back, nor reading, of which AlexNet needs four times as much. What its
   published code does between two messages (barriers of threads, launches) is hidden by backward.
+- TensorFlow's ResNet-50 at 82 % on 64 K80 is among the rows of TensorFlow 1. By default it is predicted to lose nothing: 1.22 s beside
+  1.49 s, within its range of 1.17 to 1.98 s. What servers move by gRPC no profile tells.
+- CNTK with one server (arXiv 1612.00521, a limit after 16 nodes): CNTK adds by all-reduce where nobody asks, and no server binds:
+  ResNet-50 on Blue Waters takes 0.54 s on one node, 0.62 s on 16, 0.67 s on 64. With one server, by MXNet, it takes 0.54 s
+  up to 16 nodes, 0.69 s on 32 and 1.37 s on 64. Which learner of CNTK has the one server is unknown.
+- Asynchronous training on CPUs (IEEE Big Data 2021): MXNet is 3.22 times as fast as TensorFlow on average. By default ResNet-50 on 2
+  to 8 nodes with 10 GbE is 3.66 times as fast, which is the product of two averages of that study, and AlexNet 6 to 14 times.
+  Its networks and its cluster are unknown.
+- Chainer's two GPUs slower than one (its issue 4443, ResNet-50 on two P100 over PCIe, 41 minutes beside 36): not reproduced. On two dies
+  of K80 two are 1.87 times as fast. Both GPUs were wholly busy there, and PyTorch gained no more than a quarter on the same two.
 - DLPerf's PaddlePaddle loses 40, 80 and 180 ms of a step of BERT on 2, 4 and 8 GPUs of a node, whatever the batch: one
   process launches for all of them, and what that takes is published nowhere.
 - TensorFlow's BERT takes 180 ms longer on two nodes than on one and 270 ms on four, at batches of 32 to 128, in fp32 and fp16,

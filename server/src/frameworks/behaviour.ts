@@ -21,6 +21,8 @@ export interface FrameworkBehaviour {
   readonly name: string;
   /** Time of the host per kernel launch. */
   readonly launch: Estimate<Seconds>;
+  /** Of 2015 to 2019, of which no measured step has set anything; left out, not. */
+  readonly isOld?: true;
   /**
    * Kernels of every operator, forward and backward, with the number types they run in; what backward computes again
    * is part of its work.

@@ -3,7 +3,7 @@
 import { type FoldLayout, unfoldColumn } from '../../analysis/repetition/foldGraph.ts';
 import type { LoweredGraph } from '../../frameworks/behaviour.ts';
 import type { GpuProfile } from '../../hardware/clusterProfile.ts';
-import type { DoubtCause } from '../../hardware/kernelDoubt.ts';
+import { type DoubtCause, kernelWidth } from '../../hardware/kernelDoubt.ts';
 import type { TimeBasis } from '../../hardware/kernels/bodyTime.ts';
 import { type KernelTime, kernelTime } from '../../hardware/kernelTime.ts';
 import type { KernelWork } from '../../hardware/kernelWork.ts';
@@ -24,9 +24,14 @@ export interface PassTimes {
   readonly onOther: Float64Array;
   readonly onRoofline: Float64Array;
   /** By how much they may be off as parts of a step, in seconds (`stepSpread.ts`). */
-  readonly doubtOwn: Float64Array;
+  readonly doubtStepsLow: Float64Array;
+  readonly doubtStepsHigh: Float64Array;
+  readonly doubtMatmul: Float64Array;
+  readonly doubtConvolution: Float64Array;
   readonly doubtOther: Float64Array;
   readonly doubtRoofline: Float64Array;
+  /** What operators take longer that are taken for one kernel, if they are several. */
+  readonly doubtAssumed: Float64Array;
   /** Bytes moved. */
   readonly bytes: Float64Array;
 }
@@ -158,9 +163,13 @@ export const columnsBy = (of: (key: keyof PassTimes) => Float64Array): PassTimes
   onOwn: of('onOwn'),
   onOther: of('onOther'),
   onRoofline: of('onRoofline'),
-  doubtOwn: of('doubtOwn'),
+  doubtStepsLow: of('doubtStepsLow'),
+  doubtStepsHigh: of('doubtStepsHigh'),
+  doubtMatmul: of('doubtMatmul'),
+  doubtConvolution: of('doubtConvolution'),
   doubtOther: of('doubtOther'),
   doubtRoofline: of('doubtRoofline'),
+  doubtAssumed: of('doubtAssumed'),
   bytes: of('bytes'),
 });
 
@@ -196,7 +205,11 @@ function addKernel(
   addTo(times.bytes, index, kernel.bytes);
   if (bound !== 'none') addTo(times[bound], index, time);
   addTo(times[columnOf[basis]], index, time);
-  addTo(times[doubtColumnOf[doubt.cause]], index, time * doubt.width);
+  const width = kernelWidth(doubt);
+  if (doubt.cause === 'steps') {
+    addTo(times.doubtStepsLow, index, time * width.low);
+    addTo(times.doubtStepsHigh, index, time * width.high);
+  } else addTo(times[doubtColumnOf[doubt.cause]], index, time * width.high);
 }
 
 const columnOf = {
@@ -207,19 +220,17 @@ const columnOf = {
 } as const satisfies Record<TimeBasis, keyof PassTimes>;
 
 const doubtColumnOf = {
-  steps: 'doubtOwn',
-  measured: 'doubtOwn',
-  architecture: 'doubtOther',
-  generation: 'doubtOther',
+  matmul: 'doubtMatmul',
+  convolution: 'doubtConvolution',
+  other: 'doubtOther',
   roofline: 'doubtRoofline',
-} as const satisfies Record<DoubtCause, keyof PassTimes>;
+} as const satisfies Record<Exclude<DoubtCause, 'steps'>, keyof PassTimes>;
 
-/** What the high bound is raised by is as doubtful as a share that was assumed. */
-function raiseTo({ high, doubtRoofline }: PassTimes, index: number, least: number): void {
+function raiseTo({ high, doubtAssumed }: PassTimes, index: number, least: number): void {
   const raised = least - floatAt(high, index);
   if (raised <= 0) return;
   addTo(high, index, raised);
-  addTo(doubtRoofline, index, raised);
+  addTo(doubtAssumed, index, raised);
 }
 
 function addTo(column: Float64Array, index: number, amount: number): void {

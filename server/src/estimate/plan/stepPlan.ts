@@ -296,10 +296,12 @@ export function surerAsWhole(plan: StepPlan): StepPlan {
   const { times, updateTimes, wholeUpdateTimes, gradientTimes, ownGradientTimes, behaviour, scenario } = plan;
   const range = stepSpread({
     times,
+    passes: passesOf(scenario),
     updateTimes,
     ...(gradientTimes === undefined ? {} : { gradientTimes }),
     isTraining: scenario.mode === 'training',
     launch: behaviour.launch,
+    isOld: behaviour.isOld === true,
   });
   const { middle } = behaviour.launch;
   const spread = (pass: PassTimes): PassTimes => spreadTimes(pass, range);

@@ -1,42 +1,74 @@
 /** The range of a whole step, which is surer than its kernels: their errors do not all go the same way. */
 
 import { isAssumedLaunch } from '../../frameworks/pytorch/eagerLaunch.ts';
-import { stepWidth } from '../../hardware/kernelDoubt.ts';
+import { type Sides, stepWidth } from '../../hardware/kernelDoubt.ts';
 import type { Estimate, Range } from '../../model/estimate.ts';
 import { sumOf } from '../../model/sumOf.ts';
 import type { Seconds } from '../../model/units.ts';
 import type { GradientTimes } from './gradientTimes.ts';
 import type { OperatorTimes, PassTimes, WeightTimes } from './operatorTimes.ts';
 
-/** What the GPU computes in a pass and an update, and what its host takes to launch a kernel, in seconds. */
+/** What the GPU computes in a step, and what its host takes to launch a kernel, in seconds. */
 export interface SpreadWork {
   readonly times: OperatorTimes;
+  /** How often it goes forward and backward before it updates. */
+  readonly passes: number;
   readonly updateTimes: PassTimes;
   readonly gradientTimes?: GradientTimes;
   readonly isTraining: boolean;
   readonly launch: Estimate<Seconds>;
+  /** Of a framework of 2015 to 2019. */
+  readonly isOld: boolean;
 }
 
 /** Times of the step over those predicted: 80 % of what is measured should lie between. */
-export function stepSpread({ times, updateTimes, gradientTimes, isTraining, launch }: SpreadWork): Range {
-  const handled = gradientTimes === undefined ? [] : [gradientTimes.last];
-  const passes = [times.forward, ...(isTraining ? [times.backward, updateTimes, ...handled] : [])];
-  const sum = (column: keyof PassTimes): number =>
-    passes.reduce((total, pass) => total + sumOf(pass[column]), 0);
+export function stepSpread(work: SpreadWork): Range {
+  const sum = sumsOf(work);
   const device = sum('middle');
   const launches = sum('launches');
-  const whole = Math.max(device, launches * launch.middle);
+  const whole = Math.max(device, launches * work.launch.middle);
   if (whole === 0) return { low: 1, high: 1 };
+  const share = (column: keyof PassTimes): number => sum(column) / whole;
   const width = stepWidth({
-    own: sum('doubtOwn') / whole,
-    other: sum('doubtOther') / whole,
-    roofline: sum('doubtRoofline') / whole,
-    launches: isAssumedLaunch(launch) ? (launches * launch.middle) / whole : 0,
+    steps: { low: share('doubtStepsLow'), high: share('doubtStepsHigh') },
+    matmul: share('doubtMatmul'),
+    convolution: share('doubtConvolution'),
+    other: share('doubtOther'),
+    roofline: share('doubtRoofline'),
+    assumed: share('doubtAssumed'),
+    isOld: work.isOld,
   });
-  // How fast the host is nobody knows; it matters where it decides.
-  const hostLow = Math.log(whole / Math.max(device, launches * launch.low));
-  const hostHigh = Math.log(Math.max(whole, launches * launch.high) / whole);
-  return { low: Math.exp(-Math.hypot(width, hostLow)), high: Math.exp(Math.hypot(width, hostHigh)) };
+  const host = hostWidth(work.launch, device, launches);
+  return {
+    low: Math.exp(-Math.hypot(width.low, host.low)),
+    high: Math.exp(Math.hypot(width.high, host.high)),
+  };
+}
+
+/** Of columns over the step. */
+export function sumsOf({
+  times,
+  passes,
+  updateTimes,
+  gradientTimes,
+  isTraining,
+}: Omit<SpreadWork, 'launch' | 'isOld'>): (column: keyof PassTimes) => number {
+  const repeated = isTraining ? [times.forward, times.backward] : [times.forward];
+  const once = isTraining ? [updateTimes, ...(gradientTimes === undefined ? [] : [gradientTimes.last])] : [];
+  return (column) => {
+    const ofPass = repeated.reduce((total, pass) => total + sumOf(pass[column]), 0);
+    return once.reduce((total, pass) => total + sumOf(pass[column]), passes * ofPass);
+  };
+}
+
+/** Half-widths for how fast the host launches, which nobody knows: it matters where it decides. `device`: seconds of kernels. */
+export function hostWidth(launch: Estimate<Seconds>, device: number, launches: number): Sides {
+  if (!isAssumedLaunch(launch)) return { low: 0, high: 0 };
+  const whole = Math.max(device, launches * launch.middle);
+  return {
+    low: Math.log(whole / Math.max(device, launches * launch.low)),
+    high: Math.log(Math.max(whole, launches * launch.high) / whole),
+  };
 }
 
 /** The same times with the bounds of a whole step in the place of those of its kernels. */

@@ -39,8 +39,9 @@ export const cudnnEraOptions: readonly FrameworkOption[] = [
 export function cudnnEra(
   options: ReadonlyMap<string, string>,
   usualLaunch: Estimate<Seconds> = eagerLaunch,
-): Pick<FrameworkBehaviour, 'launch' | 'lower' | 'input' | 'update'> {
+): Pick<FrameworkBehaviour, 'launch' | 'isOld' | 'lower' | 'input' | 'update'> {
   return {
+    isOld: true,
     launch: launchOf(Number(options.get('launch-us')) * 1e-6, usualLaunch),
     lower: (training, precision, mode, recomputed) =>
       lowerCudnnEra(

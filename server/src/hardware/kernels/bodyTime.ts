@@ -20,7 +20,9 @@ export interface BodyTime {
 export type TimeBasis = Nearness | 'roofline';
 
 /** A curve of kernels by themselves, or what whole steps of models show. */
-export type TimeOrigin = Pick<Calibrated<unknown>, 'gpu' | 'rows'> | Pick<Correction, 'gpu' | 'models'>;
+export type TimeOrigin =
+  | Pick<Calibrated<unknown>, 'gpu' | 'rows'>
+  | Pick<Correction, 'gpu' | 'models' | 'ratio'>;
 
 export const spreadOver = ({ time, bound }: BoundTime, calibrated: Calibrated<unknown>): BodyTime => ({
   time,
