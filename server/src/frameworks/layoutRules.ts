@@ -9,8 +9,31 @@ export interface LayoutRules {
   readonly schedules?: readonly PipelineScheduleName[];
   /** Why it does not run a layout, and what to do; `undefined` where it does. */
   readonly refuses?: (layout: AskedLayout) => string | undefined;
+  /** `undefined` where these options let collectives of tensor parallelism wait. */
+  readonly overlap?: (options: ReadonlyMap<string, string>) => TensorOverlap | undefined;
+  /** The option that turns it on: true or false. */
+  readonly overlapOption?: string;
   /** Micro-batches of a step with interleaved stages are a multiple of ranks. */
   readonly wholeRounds?: true;
+}
+
+/** How collectives of sequence parallelism run beside the products next to them, within a node. */
+export interface TensorOverlap {
+  /** What a product reads, or the gradient that its backward reads: gathered piece by piece ahead of it. */
+  readonly gathered: PieceByPiece;
+  /** What a product gives: scattered piece by piece behind it. */
+  readonly scattered: PieceByPiece;
+  /** In backward, whole collectives beside a product that does not need them take so many multiprocessors; left out: they wait. */
+  readonly bulk?: number;
+}
+
+export interface PieceByPiece {
+  /** Left out: as many as GPUs share a layer, of which each has one from the start, or keeps the last. */
+  readonly pieces?: number;
+  /** That copies take from the products. */
+  readonly multiprocessors: number;
+  /** Pieces of all GPUs are added up by a kernel behind the last. */
+  readonly sums?: true;
 }
 
 export interface AskedLayout {

@@ -21,7 +21,7 @@ import {
 } from './exchange.ts';
 import type { FrameworkEntry } from './frameworkEntry.ts';
 import type { Gradient } from './gradient.ts';
-import type { AskedLayout } from './layoutRules.ts';
+import type { AskedLayout, TensorOverlap } from './layoutRules.ts';
 import { oneOf, positiveNumber } from './options.ts';
 import { type Bucket, ncclStream, packBuckets } from './packBuckets.ts';
 import { eagerOptionsWith, eagerPytorch } from './pytorchDdp.ts';
@@ -47,6 +47,8 @@ export const megatron: FrameworkEntry = {
     schedules: ['1f1b', 'interleaved-1f1b'],
     wholeRounds: true,
     refuses: refusedLayout,
+    overlap: (options) => (options.get('tp-comm-overlap') === 'true' ? userBuffers : undefined),
+    overlapOption: 'tp-comm-overlap',
   },
   overlaps:
     'input: read, decoded and copied ahead; gradients: after backward, with `overlap-grad-reduce` in buckets during it; parameters of the distributed optimizer: after the update, with `overlap-param-gather` ahead of their use; update: after all',
@@ -95,6 +97,13 @@ export const megatron: FrameworkEntry = {
       documentation:
         'with overlap-grad-reduce, elements of a bucket (ddp_bucket_size); auto: the larger of 40 million, and 1 million for each copy',
       expects: autoOrNumber,
+    },
+    {
+      name: 'tp-comm-overlap',
+      default: 'false',
+      documentation:
+        'true: with sp, collectives of tensor parallelism run in pieces beside products, within a node (tp_comm_overlap, by Transformer Engine)',
+      expects: oneOf('true', 'false'),
     },
     ...eagerOptionsWith(ownDefaults, decided),
   ],
@@ -204,9 +213,21 @@ function messageOf(
   };
 }
 
+/**
+ * NVIDIA/TransformerEngine fecb10bd, transformer_engine/pytorch/module/base.py, `initialize_ub`: a ring of copies ahead of products,
+ * four pieces behind them, and whole collectives beside the two products of backward; multiprocessors are its defaults.
+ */
+const userBuffers: TensorOverlap = {
+  gathered: { multiprocessors: 1 },
+  scattered: { pieces: 4, multiprocessors: 16 },
+  bulk: 16,
+};
+
 /** megatron/training/arguments.py, `validate_args`; megatron/core/transformer/transformer_config.py, `__post_init__`. */
-function refusedLayout({ parallel, blocks, heads }: AskedLayout): string | undefined {
+function refusedLayout({ parallel, blocks, heads, options }: AskedLayout): string | undefined {
   const { tensor, pipeline, chunks, sequence, expert, stages } = parallel;
+  if (options.get('tp-comm-overlap') === 'true' && tensor > 1 && !sequence)
+    return 'Megatron-LM needs sequence parallelism for `tp-comm-overlap`; add `sp`';
   const odd = heads.find((each) => each % tensor !== 0);
   if (odd !== undefined)
     return `Megatron-LM divides heads evenly: ${odd} heads do not divide by \`tp=${tensor}\`; use a \`tp\` that divides them`;

@@ -15,7 +15,7 @@ import type { GradientHandling, GradientPass } from './behaviour.ts';
 import { noExchange, type WorkerGroup } from './exchange.ts';
 import type { FrameworkEntry } from './frameworkEntry.ts';
 import { type FullSharding, fsdpExchange, fsdpInference, waysOf } from './fsdpExchange.ts';
-import type { AskedLayout } from './layoutRules.ts';
+import type { AskedLayout, TensorOverlap } from './layoutRules.ts';
 import { oneOf } from './options.ts';
 import { eagerOptionsWith, eagerPytorch } from './pytorchDdp.ts';
 import { bytesPerElementOf } from './pytorchFsdp.ts';
@@ -33,6 +33,8 @@ export const torchtitan: FrameworkEntry = {
     defaults: { sequence: true, stages: 'torchtitan' },
     schedules: pipelineSchedules.filter((name) => pytorchSchedules[name] !== undefined),
     refuses: refusedLayout,
+    overlap: (options) => (options.get('async-tensor-parallel') === 'true' ? symmetricMemory : undefined),
+    overlapOption: 'async-tensor-parallel',
   },
   overlaps:
     'input: read, decoded and copied ahead; parameters: the next block during the current one; gradients: by block, during backward; update: after all',
@@ -56,8 +58,19 @@ export const torchtitan: FrameworkEntry = {
         'whether blocks are given up after forward and gathered again: always, never, or default, which is never beside a pipeline (fsdp_reshard_after_forward)',
       expects: oneOf('default', 'always', 'never'),
     },
+    {
+      name: 'async-tensor-parallel',
+      default: 'false',
+      documentation:
+        'true: collectives of tensor parallelism run in pieces beside products, within a node; needs compile (enable_async_tensor_parallel)',
+      expects: oneOf('true', 'false'),
+    },
     ...eagerOptionsWith(ownDefaults, decided),
   ],
+  contradiction: (options) =>
+    options.get('async-tensor-parallel') === 'true' && options.get('compile') !== 'true'
+      ? '`async-tensor-parallel` needs `compile`, as in torchtitan; set it to true'
+      : undefined,
   create: (options) => ({
     ...eagerPytorch(new Map([...options, ['weights', 'fp32'], ['gradients', 'new']]), false),
     name: 'torchtitan',
@@ -118,6 +131,16 @@ function copies(
   const added = !adds ? 0 : pipelined === true ? computed + 2 * sum : (3 * sum) / ways;
   return { bytesPerElement: gathers * 2 * computed + scattered + added, launches: 0 };
 }
+
+/**
+ * PyTorch 2.13, torch/distributed/_symmetric_memory, `_pipelined_multi_all_gather_and_consume` and `_pipelined_produce_and_all2all`:
+ * copies by the copy engines, and a sum of what all GPUs gave. A gradient that several products give is not scattered so
+ * (torch/_inductor/fx_passes/micro_pipeline_tp.py, `_find_producer_matmul`).
+ */
+const symmetricMemory: TensorOverlap = {
+  gathered: { multiprocessors: 0 },
+  scattered: { multiprocessors: 0, sums: true },
+};
 
 /** torchtitan/distributed/parallel_dims.py, `_validate`. */
 function refusedLayout({ parallel, options }: AskedLayout): string | undefined {

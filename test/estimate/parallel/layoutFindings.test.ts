@@ -97,6 +97,39 @@ describe('a pipeline that waits', () => {
   });
 });
 
+describe('collectives beside products', () => {
+  const megatron = (options: Readonly<Record<string, string>>) => ({
+    framework: { name: 'megatron', options },
+    gpus: 8,
+  });
+  const parallel: ParallelRequest = { tensor: 8, microBatch: 1 };
+  const waiting = costOf(megatron({}), parallel);
+  const beside = costOf(megatron({ 'tp-comm-overlap': 'true' }), { ...parallel, sequence: true });
+
+  it('are advised with the time that the option takes by itself', () => {
+    expect(findingOf(waiting, 'findings/tensor-communication')?.fix).toContain(
+      `et \`tp-comm-overlap\` of \`megatron\` with \`sp\`, which takes ${formatTime(beside.totals.time.step)} a step`,
+    );
+    expect(findingOf(beside, 'findings/tensor-communication')?.fix ?? '').not.toContain('tp-comm-overlap');
+  });
+
+  it('wait for less than all, and exchange as much', () => {
+    const plain = costOf(megatron({}), { ...parallel, sequence: true });
+    const [hidden, whole] = [beside, plain].map((cost) => cost.parallel?.tensorCommunication ?? Number.NaN);
+    expect(hidden).toBeGreaterThan(0);
+    expect(hidden).toBeLessThan(whole ?? 0);
+    const counted = (cost: StepCost) =>
+      cost.parallel?.collectives.map(({ layer, collective, count }) => [layer, collective, count]);
+    expect(counted(beside)).toEqual(counted(plain));
+  });
+
+  it('of Megatron-LM need sequence parallelism', () => {
+    expect(() => costOf(megatron({ 'tp-comm-overlap': 'true' }), parallel)).toThrow(
+      'needs sequence parallelism for `tp-comm-overlap`; add `sp`',
+    );
+  });
+});
+
 it('a threshold that a person sets decides', () => {
   const parallel: ParallelRequest = { tensor: 4, pipeline: 4, microBatch: 8 };
   const never = costOf({ thresholds: { 'pipeline-bubble': 1 } }, parallel);

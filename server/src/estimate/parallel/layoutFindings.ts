@@ -1,6 +1,7 @@
 /** What is wrong with a layout, and which other layout was found to be better: each advice was costed. */
 
 import { bindAnalysis } from '../../analysis/bindTrainingGraph.ts';
+import { findFramework, optionValues } from '../../frameworks/registry.ts';
 import { itemAt } from '../../model/at.ts';
 import { capitalized } from '../../model/capitalized.ts';
 import { thresholdOf } from '../../model/findingThresholds.ts';
@@ -260,10 +261,33 @@ function tensorCommunication(step: LaidOutStep): readonly Finding[] {
       layer: '',
       message: `Collectives of tensor parallelism take ${formatPercent(share)} of the step (${formatTime(seconds(time))}), and nothing computes meanwhile${across}`,
       fix:
-        best === undefined
-          ? 'No smaller group that fits in memory is faster: use faster links between the GPUs of a group'
-          : `Use ${degrees(best.parallel)}, which takes ${timeOf(best)} a step of as many samples instead of ${timeOf(step)}`,
+        [
+          ...(best === undefined
+            ? []
+            : [
+                `Use ${degrees(best.parallel)}, which takes ${timeOf(best)} a step of as many samples instead of ${timeOf(step)}`,
+              ]),
+          ...overlapAdvice(step).map((text) => (best === undefined ? capitalized(text) : text)),
+        ].join('; or ') ||
+        'No smaller group that fits in memory is faster: use faster links between the GPUs of a group',
     },
+  ];
+}
+
+/** The framework's own option for collectives beside products, where it is off. */
+function overlapAdvice(step: LaidOutStep): readonly string[] {
+  const { framework } = step.scenario;
+  const entry = findFramework(framework.name);
+  const option = entry?.layout?.overlapOption;
+  if (entry === undefined || option === undefined || optionValues(framework).get(option) === 'true')
+    return [];
+  const chosen = { ...framework, options: { ...framework.options, [option]: 'true' } };
+  if (entry.contradiction?.(optionValues(chosen)) !== undefined) return [];
+  const after = changed(step, { sequence: true }, { framework: chosen });
+  if (after === undefined || after.times.step >= step.times.step || !fits(after)) return [];
+  const sequence = step.parallel.sequence ? '' : ' with `sp`';
+  return [
+    `set \`${option}\` of \`${framework.name}\`${sequence}, which takes ${timeOf(after)} a step instead of ${timeOf(step)}`,
   ];
 }
 

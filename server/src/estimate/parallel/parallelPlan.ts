@@ -9,6 +9,7 @@
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import { collectiveTime } from '../../communication/collectiveTime.ts';
 import type { Placement } from '../../communication/placement.ts';
+import { findFramework, optionValues } from '../../frameworks/registry.ts';
 import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
 import { floatAt, itemAt } from '../../model/at.ts';
 import type { Bound, Estimate } from '../../model/estimate.ts';
@@ -36,6 +37,7 @@ import {
   workOf,
 } from '../plan/stepPlan.ts';
 import { timesInBlocks } from './attentionBlocks.ts';
+import { besideProducts } from './besideProducts.ts';
 import { timesOfBusiest } from './busiestExperts.ts';
 import { type TimedCollective, timeCollectives, withCollectives } from './collectiveTimes.ts';
 import { type ParallelLayout, placeLayout } from './groupPlacements.ts';
@@ -93,6 +95,10 @@ export function planParallel(
     nodes: layout.dataGroup.nodes,
     ...(parallel.pipeline > 1 ? { pipelined: true } : {}),
   };
+  const overlap =
+    parallel.sequence && layout.tensorGroup.nodes === 1
+      ? findFramework(scenario.framework.name)?.layout?.overlap?.(optionValues(scenario.framework))
+      : undefined;
   const planned = (
     graph: TrainingGraph,
     begin: number,
@@ -115,8 +121,11 @@ export function planParallel(
     );
     const plan = kernels === whole.times ? whole : { ...whole, times: kernels };
     const groups = { tensor: layout.tensorGroup, context: layout.contextGroup, expert: layout.expertGroup };
+    const waiting = timeCollectives(asked, plan.lowered, cluster, (axis) => groups[axis]);
     const timed = [
-      ...timeCollectives(asked, plan.lowered, cluster, (axis) => groups[axis]),
+      ...(overlap === undefined
+        ? waiting
+        : besideProducts(waiting, plan, cluster.gpu, parallel.tensor, overlap)),
       ...timeRings(asked, plan, cores, {
         ways: parallel.context,
         crossesNodes: layout.contextGroup.nodes > 1,

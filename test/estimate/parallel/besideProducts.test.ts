@@ -1,0 +1,65 @@
+/** What products hide of collectives, by hand for one product and one collective. */
+
+import { expect, test } from 'vitest';
+import { estimateModel } from '../../../server/src/estimate/estimateModel.ts';
+import { besideProducts } from '../../../server/src/estimate/parallel/besideProducts.ts';
+import type { TimedCollective } from '../../../server/src/estimate/parallel/collectiveTimes.ts';
+import { planStep } from '../../../server/src/estimate/plan/stepPlan.ts';
+import type { PieceByPiece } from '../../../server/src/frameworks/layoutRules.ts';
+import { kernelTime } from '../../../server/src/hardware/kernelTime.ts';
+import { bytes, seconds } from '../../../server/src/model/units.ts';
+import { openGraph } from '../../support/savedActivations.ts';
+
+const opened = openGraph('samples/tinyllama.layers.yaml');
+const { training, scenario, cluster } = estimateModel(opened, [
+  { cluster: 'dgx-h100', gpus: 1, batch: 8, precision: 'bf16', dimensions: { seq: 2048 } },
+]);
+if (training === undefined || scenario === undefined || cluster === undefined) throw new Error('not costed');
+const plan = planStep(training, scenario, cluster);
+const product = plan.lowered.operators.findIndex((each) =>
+  each?.forward.some((kernel) => kernel.class === 'matmul' && kernel.matmuls !== undefined),
+);
+/** Of the product alone, without casts of its weight. */
+const whole = (plan.lowered.operators[product]?.forward ?? [])
+  .filter((kernel) => kernel.class === 'matmul')
+  .reduce((total, kernel) => total + kernelTime(cluster.gpu, kernel).time, 0);
+
+const collective = (time: number): TimedCollective => ({
+  axis: 'tensor',
+  operator: product,
+  pass: 'forward',
+  collective: 'reduce-scatter',
+  elements: 1,
+  bytes: bytes(1),
+  time: seconds(time),
+  low: seconds(time),
+  high: seconds(time),
+  whole: seconds(time),
+  description: 'ring',
+});
+
+const exposed = (time: number, scattered: PieceByPiece): number => {
+  const overlap = { gathered: { multiprocessors: 0 }, scattered };
+  const [own] = besideProducts([collective(time)], plan, cluster.gpu, 8, overlap);
+  return own?.time ?? Number.NaN;
+};
+
+/** Four pieces: three of the collective wait for what is longer than three pieces of the product, and the last is exposed. */
+test('a short collective shows its last piece, and a long one what products do not hide', () => {
+  const pieces: PieceByPiece = { pieces: 4, multiprocessors: 0 };
+  const none = exposed(0, pieces);
+  // Pieces of fewer rows take no less than the product.
+  expect(none).toBeGreaterThanOrEqual(0);
+  expect(exposed(whole / 10, pieces) - none).toBeCloseTo(whole / 40, 12);
+  const cut = whole + none;
+  expect(exposed(10 * whole, pieces)).toBeCloseTo(10 * whole - (3 * cut) / 4 + none, 9);
+});
+
+/** Copies that take 33 of 132 multiprocessors slow the product down by a quarter of what they are hidden for. */
+test('copies take multiprocessors from the products beside them', () => {
+  const time = whole / 10;
+  const [free, busy] = [0, cluster.gpu.multiprocessors.value / 4].map((multiprocessors) =>
+    exposed(time, { multiprocessors }),
+  );
+  expect((busy ?? 0) - (free ?? 0)).toBeCloseTo(time / 4, 12);
+});
