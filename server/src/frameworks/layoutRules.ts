@@ -9,6 +9,8 @@ export interface LayoutRules {
   readonly schedules?: readonly PipelineScheduleName[];
   /** Why it does not run a layout, and what to do; `undefined` where it does. */
   readonly refuses?: (layout: AskedLayout) => string | undefined;
+  /** What a person may not expect of a layout on so many GPUs, and what to do. */
+  readonly warns?: (layout: AskedLayout, gpus: number) => string | undefined;
   /** `undefined` where these options let collectives of tensor parallelism wait. */
   readonly overlap?: (options: ReadonlyMap<string, string>) => TensorOverlap | undefined;
   /** The option that turns it on: true or false. */

@@ -33,6 +33,10 @@ export const torchtitan: FrameworkEntry = {
     defaults: { sequence: true, stages: 'torchtitan' },
     schedules: pipelineSchedules.filter((name) => pytorchSchedules[name] !== undefined),
     refuses: refusedLayout,
+    warns: ({ parallel }, gpus) =>
+      gpus === parallel.tensor * parallel.pipeline
+        ? 'torchtitan computes in fp32 where nothing is sharded: its mixed precision is that of FSDP, and one copy has none; set `precision: fp32`, or use more GPUs'
+        : undefined,
     overlap: (options) => (options.get('async-tensor-parallel') === 'true' ? symmetricMemory : undefined),
     overlapOption: 'async-tensor-parallel',
   },
@@ -142,7 +146,7 @@ const symmetricMemory: TensorOverlap = {
   scattered: { multiprocessors: 0, sums: true },
 };
 
-/** torchtitan/distributed/parallel_dims.py, `_validate`. */
+/** torchtitan/distributed/parallel_dims.py, `_validate`; mixed precision: torchtitan/distributed/utils.py, `maybe_enable_amp`. */
 function refusedLayout({ parallel, options }: AskedLayout): string | undefined {
   const { pipeline, context, expert } = parallel;
   if (expert > 1 && expert % context !== 0)

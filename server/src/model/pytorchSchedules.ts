@@ -16,3 +16,10 @@ export const pytorchSchedules: Readonly<Partial<Record<PipelineScheduleName, str
 /** Case is ignored, as in PyTorch. */
 export const scheduleOfPytorch = (name: string): PipelineScheduleName | undefined =>
   pipelineSchedules.find((each) => pytorchSchedules[each]?.toLowerCase() === name.toLowerCase());
+
+/**
+ * Stages of a rank where a command line of torchtitan does not say how many layers each has: pytorch/torchtitan 000204a4,
+ * torchtitan/distributed/pipeline_parallel.py, `pipeline_llm`.
+ */
+export const stagesOfTorchtitan = (schedule: PipelineScheduleName): number =>
+  schedule === 'gpipe' || schedule === '1f1b' ? 1 : 2;

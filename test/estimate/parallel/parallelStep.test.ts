@@ -305,6 +305,18 @@ test.each<readonly [ScenarioRequest, RegExp]>([
   expect(issues.map((issue) => issue.message).join('\n')).toMatch(message);
 });
 
+it('torchtitan without copies computes in fp32 beside tensor parallelism, and says so', () => {
+  const messages = (request: ScenarioRequest): string =>
+    estimateModel(opened, [{ framework: { name: 'torchtitan', options: {} }, ...request }, asked])
+      .issues.map(({ message }) => message)
+      .join('\n');
+  const said = /computes in fp32 where nothing is sharded/;
+  expect(messages({ gpus: 8, parallel: { tensor: 8 } })).toMatch(said);
+  expect(messages({ gpus: 8, parallel: { tensor: 8 }, precision: 'fp32' })).not.toMatch(said);
+  expect(messages({ gpus: 16, parallel: { tensor: 8 } })).not.toMatch(said);
+  expect(messages({ gpus: 8, parallel: { tensor: 4, context: 2 } })).not.toMatch(said);
+});
+
 /** Gradients of weights fill bubbles, and nothing else changes: passes take as long, stages are the same. */
 it('zb-h1 waits less than 1f1b, and computes as long', () => {
   const [usual, split] = (['1f1b', 'zb-h1'] as const).map((schedule) => costOf({ pipeline: 4, schedule }));

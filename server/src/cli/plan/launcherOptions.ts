@@ -1,8 +1,9 @@
 /** A layout in the words of the frameworks that run it. */
 
 import type { LayoutCandidate } from '../../estimate/planner/searchLayouts.ts';
-import { pytorchSchedules } from '../../model/pytorchSchedules.ts';
-import type { FrameworkChoice } from '../../model/scenario.ts';
+import { findFramework } from '../../frameworks/registry.ts';
+import { pytorchSchedules, stagesOfTorchtitan } from '../../model/pytorchSchedules.ts';
+import type { ContextExchange, FrameworkChoice } from '../../model/scenario.ts';
 import { parallelText } from './parallelText.ts';
 
 export interface LauncherOptions {
@@ -10,11 +11,14 @@ export interface LauncherOptions {
   readonly text: string;
 }
 
+type PlannedLayout = Omit<LayoutCandidate, 'request' | 'cost' | 'step'>;
+
 /**
+ * Only launchers that run the layout as it is. What is printed is read back as the same layout (`readLayoutText`).
  * Sources: NVIDIA/Megatron-LM, megatron/training/arguments.py; pytorch/torchtitan, torchtitan/config/job_config.py;
  * deepspeedai/DeepSpeed, docs/_pages/config-json.md.
  */
-export function launcherOptions(candidate: LayoutCandidate): readonly LauncherOptions[] {
+export function launcherOptions(candidate: PlannedLayout): readonly LauncherOptions[] {
   const { tensor, pipeline, context, expert, chunks, schedule, replicas } = candidate;
   const { microBatch, passes, checkpoint, framework } = candidate;
   const batch = microBatch * passes * replicas;
@@ -24,7 +28,9 @@ export function launcherOptions(candidate: LayoutCandidate): readonly LauncherOp
     `--tensor-model-parallel-size ${tensor}`,
     ...(tensor > 1 ? ['--sequence-parallel'] : []),
     `--pipeline-model-parallel-size ${pipeline}`,
-    ...(context > 1 ? [`--context-parallel-size ${context}`] : []),
+    ...(context > 1
+      ? [`--context-parallel-size ${context} --cp-comm-type ${megatronExchanges[exchangeOf(framework)]}`]
+      : []),
     ...(expert > 1 ? [`--expert-model-parallel-size ${expert} --expert-tensor-parallel-size 1`] : []),
     ...(chunks > 1 && schedule === 'interleaved-1f1b'
       ? [`--num-virtual-stages-per-pipeline-rank ${chunks}`]
@@ -37,7 +43,6 @@ export function launcherOptions(candidate: LayoutCandidate): readonly LauncherOp
     ...(checkpoint === 'block'
       ? ['--recompute-granularity full --recompute-method uniform --recompute-num-layers 1']
       : []),
-    ...(checkpoint === 'selective' ? ['--recompute-granularity selective'] : []),
   ];
   const torchtitan = [
     `--parallelism.tensor_parallel_degree ${tensor}`,
@@ -69,12 +74,16 @@ export function launcherOptions(candidate: LayoutCandidate): readonly LauncherOp
   });
   return [
     { launcher: 'layercost report', text: own.join(' ') },
-    // It has no zero-bubble schedules.
-    ...(schedule.startsWith('zb') || name === 'torchtitan'
-      ? []
-      : [{ launcher: 'Megatron-LM', text: megatron.join(' ') }]),
-    // What torchtitan has: shards of weights, tensor parallelism, pipelines. It has no sharded update alone.
-    ...(stage === undefined && name !== 'megatron' && pytorchSchedules[schedule] !== undefined
+    // Its selective checkpointing computes attention again, and keeps all else.
+    ...(findFramework('megatron')?.layout?.schedules?.includes(schedule) === true &&
+    checkpoint !== 'selective' &&
+    name !== 'torchtitan'
+      ? [{ launcher: 'Megatron-LM', text: megatron.join(' ') }]
+      : []),
+    // Without shards of weights it computes in fp32 beside tensor parallelism and pipelines. It has no sharded update alone.
+    ...((shardsWeights || (name === 'pytorch-ddp' && tensor * pipeline * context * expert === 1)) &&
+    pytorchSchedules[schedule] !== undefined &&
+    chunks === stagesOfTorchtitan(schedule)
       ? [{ launcher: 'torchtitan', text: torchtitan.join(' ') }]
       : []),
     ...(pipeline === 1 &&
@@ -88,10 +97,22 @@ export function launcherOptions(candidate: LayoutCandidate): readonly LauncherOp
   ];
 }
 
+/** Where nothing else is asked for. */
+const exchangeOf = ({ name }: FrameworkChoice): ContextExchange =>
+  findFramework(name)?.layout?.defaults.contextExchange ?? 'all-gather';
+
+/** megatron/training/arguments.py, `--cp-comm-type`. */
+const megatronExchanges: Readonly<Record<ContextExchange, string>> = {
+  ring: 'p2p',
+  'all-gather': 'all_gather',
+  'all-to-all': 'a2a',
+};
+
 /** Of the framework's own options, those of the launcher that turn something on. */
 const megatronFlags = (options: FrameworkChoice['options']): readonly string[] => [
   ...(options['distributed-optimizer'] === 'true' ? ['--use-distributed-optimizer'] : []),
   ...(options['overlap-grad-reduce'] === 'true' ? ['--overlap-grad-reduce'] : []),
   ...(options['overlap-param-gather'] === 'true' ? ['--overlap-param-gather'] : []),
+  ...(options['tp-comm-overlap'] === 'true' ? ['--tp-comm-overlap'] : []),
   ...(options['gradient-dtype'] === 'half' ? ['--grad-reduce-in-bf16'] : []),
 ];

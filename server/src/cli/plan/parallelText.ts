@@ -10,7 +10,7 @@ export const parallelText = ({
   chunks,
   schedule,
   microBatch,
-}: LayoutCandidate): string =>
+}: Omit<LayoutCandidate, 'request' | 'cost' | 'step'>): string =>
   [
     ...(tensor > 1 ? [`tp=${tensor}`, 'sp'] : []),
     ...(context > 1 ? [`cp=${context}`] : []),

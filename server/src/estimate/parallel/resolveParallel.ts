@@ -1,7 +1,7 @@
 /** How GPUs share a copy of the model, from what was asked for; and why they cannot. */
 
 import type { ModelAnalysis } from '../../analysis/modelAnalysis.ts';
-import { freeLayout, type LayoutRules } from '../../frameworks/layoutRules.ts';
+import { type AskedLayout, freeLayout, type LayoutRules } from '../../frameworks/layoutRules.ts';
 import { defaultFramework, findFramework, frameworks, optionValues } from '../../frameworks/registry.ts';
 import { evaluateDimension } from '../../model/dimension.ts';
 import { isKnownShape } from '../../model/graph.ts';
@@ -97,12 +97,26 @@ export function resolveParallel(
     noSequence(analysis, context) ??
     refusedByFramework(parallel, analysis, framework);
   if (problem !== undefined) return { ways: 1, ...given, issues: [issue('error', problem)] };
+  const surprise = surprisesOf(parallel, analysis, framework, gpus, requests);
   return {
     parallel,
     ways,
     ...given,
-    issues: idle,
+    issues: surprise === undefined ? idle : [...idle, issue('warning', surprise)],
   };
+}
+
+/** Of a step in half precision; in fp32 there is none. */
+function surprisesOf(
+  parallel: ParallelScenario,
+  analysis: ModelAnalysis,
+  framework: FrameworkChoice,
+  gpus: number,
+  requests: readonly ScenarioRequest[],
+): string | undefined {
+  const precision = requests.find((request) => request.precision !== undefined)?.precision;
+  if (precision === 'fp32' || precision === 'tf32') return undefined;
+  return rulesOf(framework).warns?.(askedLayout(parallel, analysis, framework), gpus);
 }
 
 /** Experts are shared by GPUs that add up gradients: copies of the model, and those that share a sequence. */
@@ -211,13 +225,19 @@ export function refusedByFramework(
   const { schedules, refuses } = rulesOf(framework);
   if (parallel.pipeline > 1 && schedules?.includes(parallel.schedule) === false)
     return `\`${framework.name}\` has no schedule \`${parallel.schedule}\`; use ${schedules.map((name) => `\`${name}\``).join(' or ')}`;
-  return refuses?.({
-    parallel,
-    blocks: cutsOf(analysis).length,
-    heads: headsOfAttention(analysis),
-    options: optionValues(framework),
-  });
+  return refuses?.(askedLayout(parallel, analysis, framework));
 }
+
+const askedLayout = (
+  parallel: ParallelScenario,
+  analysis: ModelAnalysis,
+  framework: FrameworkChoice,
+): AskedLayout => ({
+  parallel,
+  blocks: cutsOf(analysis).length,
+  heads: headsOfAttention(analysis),
+  options: optionValues(framework),
+});
 
 function impossible(
   degrees: Pick<ParallelScenario, 'tensor' | 'context' | 'pipeline'>,

@@ -35,6 +35,7 @@ const options: Readonly<Record<string, readonly [name: string, value: string]>> 
   'overlap-grad-reduce': ['overlap-grad-reduce', 'true'],
   'overlap-param-gather': ['overlap-param-gather', 'true'],
   'grad-reduce-in-bf16': ['gradient-dtype', 'half'],
+  'tp-comm-overlap': ['tp-comm-overlap', 'true'],
   'no-gradient-accumulation-fusion': ['gradient-accumulation-fusion', 'false'],
 };
 
@@ -95,7 +96,9 @@ export function readMegatronFlags(text: string): GroupResult<LayoutRequest> {
     value: {
       ...value,
       parallel,
-      framework: { name: 'megatron', options: Object.fromEntries(set) },
+      framework: flags.has('use-torch-fsdp2')
+        ? { name: 'pytorch-fsdp', options: {} }
+        : { name: 'megatron', options: Object.fromEntries(set) },
       ...(recompute === 'full' ? { checkpoint: 'block' } : {}),
       ...(flags.has('bf16') ? { precision: 'bf16' } : flags.has('fp16') ? { precision: 'fp16' } : {}),
     },

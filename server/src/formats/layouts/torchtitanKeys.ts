@@ -4,7 +4,7 @@
  */
 
 import { didYouMean } from '../../model/nearestName.ts';
-import { pytorchSchedules, scheduleOfPytorch } from '../../model/pytorchSchedules.ts';
+import { pytorchSchedules, scheduleOfPytorch, stagesOfTorchtitan } from '../../model/pytorchSchedules.ts';
 import type { Checkpoint, ParallelRequest } from '../../model/scenario.ts';
 import type { GroupResult } from '../scenarioGroups.ts';
 import { degreesOf, type LayoutRequest } from './degrees.ts';
@@ -19,6 +19,7 @@ const keys = [
   'pipeline_parallel_schedule',
   'pipeline_parallel_microbatch_size',
   'fsdp_reshard_after_forward',
+  'enable_async_tensor_parallel',
   'local_batch_size',
   'global_batch_size',
 ] as const;
@@ -91,19 +92,28 @@ export function readTorchtitanKeys(text: string): GroupResult<LayoutRequest> {
   const reshard = textOf('fsdp_reshard_after_forward');
   const parallel: ParallelRequest = {
     ...value.parallel,
-    ...(schedule === undefined || (pipeline ?? 1) === 1 ? {} : { schedule }),
+    ...(schedule === undefined || (pipeline ?? 1) === 1
+      ? {}
+      : { schedule, ...(schedule === 'zb-h1' ? { chunks: stagesOfTorchtitan(schedule) } : {}) }),
   };
   return {
     value: {
       ...value,
       parallel,
-      framework: {
-        name: 'torchtitan',
-        options: {
-          ...((replicate ?? 1) > 1 ? { sharding: 'hybrid' } : {}),
-          ...(reshard === undefined ? {} : { 'reshard-after-forward': reshard }),
-        },
-      },
+      // Copies alone are those of DistributedDataParallel (torchtitan/models/llama3/infra/parallelize.py).
+      framework:
+        shard === 1 && (replicate ?? 1) > 1
+          ? { name: 'pytorch-ddp', options: {} }
+          : {
+              name: 'torchtitan',
+              options: {
+                ...((replicate ?? 1) > 1 ? { sharding: 'hybrid' } : {}),
+                ...(reshard === undefined ? {} : { 'reshard-after-forward': reshard }),
+                ...(textOf('enable_async_tensor_parallel') === 'true'
+                  ? { 'async-tensor-parallel': 'true', compile: 'true' }
+                  : {}),
+              },
+            },
       ...(checkpoint === undefined ? {} : { checkpoint }),
     },
     problems: [...problems, ...own],
