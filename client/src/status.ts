@@ -57,11 +57,17 @@ export function registerStatus(_client: BaseLanguageClient, estimates: Estimates
   );
 }
 
-/** `DGX A100 · 8 GPUs · batch 32 · bf16` */
+/** `DGX A100 · 8 GPUs · batch 32 · bf16`, and behind the GPUs how they share the model: `tp4 · pp2 · dp1`. */
 function scenarioText({ summary }: ModelSummary): string {
   if (summary === undefined) return vscode.l10n.t('Layercost: no cost');
   const gpus = summary.gpus === 1 ? '1 GPU' : `${summary.gpus} GPUs`;
-  return [shortTitle(summary.clusterTitle), gpus, `batch ${summary.batch}`, summary.precision].join(' · ');
+  return [
+    shortTitle(summary.clusterTitle),
+    gpus,
+    ...(summary.layout === undefined ? [] : [summary.layout]),
+    `batch ${summary.batch}`,
+    summary.precision,
+  ].join(' · ');
 }
 
 /** `exposed communication 12 %`, `does not fit` */

@@ -306,6 +306,8 @@ export interface ScenarioSummary {
   readonly precision: string;
   /** By name, without its options. */
   readonly framework: string;
+  /** How GPUs share copies of the model, such as `tp8 · pp4 · dp16`; absent where each has a copy. */
+  readonly layout?: string;
   /** What keeps the step from being faster, or from running; absent where a part of it is unknown. */
   readonly limit?: { readonly kind: StepLimit['kind'] | 'memory'; readonly share: number };
   /** Keys that the layer spec sets itself, so that the settings do not reach them. */

@@ -104,3 +104,15 @@ it.each([
   await client.connection.sendRequest(listCosts, { uri });
   expect((await told).summary?.limit).toMatchObject({ kind });
 });
+
+it('the summary says how GPUs share the model', async () => {
+  client = await startTestServer({ settings: { cluster: 'dgx-a100', gpus: 16, parallel: { tp: 2, pp: 2 } } });
+  const uri = 'file:///models/m.layers.yaml';
+  const told = new Promise<EstimatedParams>((resolve) =>
+    client?.connection.onNotification(estimated, (params: EstimatedParams) => resolve(params)),
+  );
+  await client.open(uri, 'layer-spec', spec);
+  await client.connection.sendRequest(listCosts, { uri });
+  const { summary, detail } = await told;
+  expect([summary?.layout, detail]).toEqual(['tp2 · pp2 · dp4', expect.any(String)]);
+});

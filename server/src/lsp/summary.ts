@@ -30,6 +30,7 @@ function summaryOfModel(view: ModelView): ModelSummary {
       batch: scenario.batchPerGpu,
       precision: scenario.precision,
       framework: scenario.framework.name,
+      ...layoutOf(cost),
       ...limitOf(cost),
       fixedByModel: Object.entries(opened.scenario)
         .filter(([, value]) => value !== undefined)
@@ -44,6 +45,15 @@ function summaryOfModel(view: ModelView): ModelSummary {
           : `the step is a lower bound; unknown: ${unknownInput}`
         : `totals are lower bounds: ${totals.unknown.length} unknown, first ${unknown?.operator ?? '?'} (${unknown?.reason ?? '?'})`,
   };
+}
+
+/** Degrees above 1, and the copies. */
+function layoutOf({ scenario: { parallel }, parallel: cost }: StepCost): Pick<ScenarioSummary, 'layout'> {
+  if (parallel === undefined || cost === undefined) return {};
+  const { tensor, context, expert, pipeline } = parallel;
+  const degrees = { tp: tensor, cp: context, ep: expert, pp: pipeline };
+  const above = Object.entries(degrees).filter(([, degree]) => degree > 1);
+  return { layout: [...above, ['dp', cost.replicas] as const].map((each) => each.join('')).join(' · ') };
 }
 
 /** Memory before all: a step that does not fit takes no time. Sums that miss a part say nothing of what limits. */
