@@ -7,6 +7,7 @@ import { icicleChart } from '../../server/src/charts/icicleChart.ts';
 import { type MemoryMoment, memoryChart, thinned, totalOf } from '../../server/src/charts/memoryChart.ts';
 import { mergeSegments } from '../../server/src/charts/mergeSegments.ts';
 import { type NamedPoint, placeLabels } from '../../server/src/charts/placeLabels.ts';
+import { rankMemoryChart } from '../../server/src/charts/rankMemoryChart.ts';
 import { rooflineChart } from '../../server/src/charts/rooflineChart.ts';
 import { scalingChart } from '../../server/src/charts/scalingChart.ts';
 import type { Box } from '../../server/src/charts/shapes.ts';
@@ -39,6 +40,7 @@ const charts: readonly (Chart | undefined)[] = [
   timelineChart({
     from: 0,
     until: 1,
+    pieces: 'layers',
     note: '',
     lanes: [
       { title: odd, segments: [{ name: odd, kind: 'forward', start: 0, end: 0.6 }] },
@@ -46,6 +48,14 @@ const charts: readonly (Chart | undefined)[] = [
     ],
   }),
   memoryChart({ moments: [moment(0, 0), moment(0.5, 2 ** 32)], until: 1, capacity: 2 ** 33 }),
+  rankMemoryChart({
+    ranks: [
+      { ...moment(0, 0), title: 'rank 1' },
+      { ...moment(0, 2 ** 33), title: odd },
+    ],
+    capacity: 2 ** 33,
+    note: '',
+  }),
   icicleChart({
     name: 'time',
     title: 'time',

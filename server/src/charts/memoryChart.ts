@@ -115,7 +115,7 @@ function capacityMark(
   ];
 }
 
-export const totalOf = (moment: MemoryMoment): number =>
+export const totalOf = (moment: Readonly<Record<MemoryKind, number>>): number =>
   memoryKinds.reduce((total, [kind]) => total + moment[kind], 0);
 
 /** One moment for each `width` of time, that with the most memory, so that no peak is lost. */

@@ -25,6 +25,10 @@ export interface Timeline {
   /** In seconds: the part of the step that is drawn. */
   readonly from: number;
   readonly until: number;
+  /** What a piece of forward or backward is: a layer, which a click goes to, or the number of a micro-batch. */
+  readonly pieces: 'layers' | 'micro-batches';
+  /** Left out, it is the sum of each kind. */
+  readonly summary?: string;
   /** What is not drawn, or drawn once for many; ends with a full stop, may be ''. */
   readonly note: string;
 }
@@ -32,7 +36,7 @@ export interface Timeline {
 const [width, laneHeight, laneGap] = [1120, 26, 10];
 const [left, right, top] = [152, 14, 34];
 
-export function timelineChart({ lanes, from, until, note }: Timeline): Chart {
+export function timelineChart({ lanes, from, until, pieces, summary, note }: Timeline): Chart {
   const bottom = top + lanes.length * (laneHeight + laneGap);
   const plot: Box = { left, right: width - right, top, bottom };
   const scale = linearScale([from, until], [plot.left, plot.right]);
@@ -51,7 +55,7 @@ export function timelineChart({ lanes, from, until, note }: Timeline): Chart {
   return chartOf({
     name: 'timeline',
     title: 'Timeline of a step',
-    summary: summaryOf(lanes, until - from, note),
+    summary: summary === undefined ? summaryOf(lanes, until - from, note) : `${summary}${noteText(note)}`,
     width,
     height: bottom + 28,
     body: [
@@ -62,7 +66,7 @@ export function timelineChart({ lanes, from, until, note }: Timeline): Chart {
         const y = top + index * (laneHeight + laneGap) + laneGap / 2;
         return [
           label(left - 10, y + 17, fitLabel(title, left - 12), 'end'),
-          ...segments.flatMap((segment) => segmentBar(segment, y, scale.at)),
+          ...segments.flatMap((segment) => segmentBar(segment, pieces === 'layers', y, scale.at)),
         ];
       }),
     ],
@@ -91,12 +95,19 @@ const titles: readonly (readonly [TimelineKind, string])[] = [
   ['wait', 'GPU waits (exposed)'],
 ];
 
-function segmentBar(segment: MergedSegment, y: number, at: (time: number) => number): readonly string[] {
+function segmentBar(
+  segment: MergedSegment,
+  isOfLayers: boolean,
+  y: number,
+  at: (time: number) => number,
+): readonly string[] {
   const { name, lastName, kind, start, end, count } = segment;
   const box: Box = { left: at(start), right: at(end), top: y, bottom: y + laneHeight };
-  const what = count === 1 ? name : `${count} pieces, ${name} to ${lastName}`;
+  const isPass = kind === 'forward' || kind === 'backward';
+  const one = isPass && !isOfLayers ? `micro-batch ${name}` : name;
+  const what = count === 1 ? one : `${count} pieces, ${one} to ${lastName}`;
   const text = fitLabel(count === 1 ? name : '', box.right - box.left - 8);
-  const isLayer = kind === 'forward' || kind === 'backward' || kind === 'launch';
+  const isLayer = isOfLayers && (isPass || kind === 'launch');
   return [
     bar(box, kind, {
       note: `${what}: ${kind === 'wait' ? 'the GPU waits' : kind}, ${formatTime(seconds(end - start))}`,
@@ -123,5 +134,7 @@ function summaryOf(lanes: readonly TimelineLane[], step: number, note: string): 
       ? []
       : [`${title} ${formatTime(seconds(time))}`];
   });
-  return `Of ${formatTime(seconds(step))}: ${busy.join(', ')}.${note === '' ? '' : ` ${note}`}`;
+  return `Of ${formatTime(seconds(step))}: ${busy.join(', ')}.${noteText(note)}`;
 }
+
+const noteText = (note: string): string => (note === '' ? '' : ` ${note}`);

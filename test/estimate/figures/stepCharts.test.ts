@@ -5,14 +5,20 @@ import type { IcicleNode } from '../../../server/src/charts/icicleChart.ts';
 import { totalOf } from '../../../server/src/charts/memoryChart.ts';
 import { estimateModel } from '../../../server/src/estimate/estimateModel.ts';
 import { chartNames } from '../../../server/src/estimate/figures/chartNames.ts';
+import { drawnStep } from '../../../server/src/estimate/figures/drawnStep.ts';
 import { memoryOverStep } from '../../../server/src/estimate/figures/memoryOverStep.ts';
 import { modulePath, moduleTree } from '../../../server/src/estimate/figures/moduleTree.ts';
+import {
+  pipelineTimelineFigure,
+  rankMemoryFigure,
+} from '../../../server/src/estimate/figures/pipelineFigures.ts';
 import { rooflinePoints } from '../../../server/src/estimate/figures/rooflinePoints.ts';
 import { stepCharts } from '../../../server/src/estimate/figures/stepCharts.ts';
 import { stepTimelineFigure } from '../../../server/src/estimate/figures/stepTimelineFigure.ts';
 import { planStep, timelineOf } from '../../../server/src/estimate/plan/stepPlan.ts';
 import { makeReport } from '../../../server/src/estimate/report/makeReport.ts';
 import { renderHtml } from '../../../server/src/estimate/report/renderHtml.ts';
+import { renderTrace } from '../../../server/src/estimate/report/renderTrace.ts';
 import type { ScenarioRequest } from '../../../server/src/model/scenario.ts';
 import { bytes, bytesPerSecond } from '../../../server/src/model/units.ts';
 import { openGraph } from '../../support/savedActivations.ts';
@@ -29,6 +35,49 @@ function drawn(file: string, request: ScenarioRequest) {
   const report = makeReport(opened, training.analysis, cost, []);
   return { estimate, plan, timeline, report };
 }
+
+describe('of GPUs that share a copy of the model', () => {
+  const request: ScenarioRequest = { cluster: 'dgx-h100', gpus: 16, batch: 1 };
+
+  test.each<readonly [string, ScenarioRequest, boolean]>([
+    ['tensor parallelism', { parallel: { tensor: 4 } }, false],
+    ['a pipeline', { accumulate: 4, parallel: { tensor: 2, pipeline: 4 } }, true],
+    [
+      'stages that take turns',
+      { accumulate: 4, parallel: { pipeline: 4, chunks: 2, schedule: 'interleaved-1f1b' } },
+      true,
+    ],
+  ])('%s is drawn as it is costed', (_, more, hasRanks) => {
+    const { estimate, report } = drawn('samples/gpt2.layers.yaml', { ...request, ...more });
+    const { training, scenario, cluster } = estimate;
+    if (training === undefined || scenario === undefined || cluster === undefined) throw new Error('no cost');
+    const step = drawnStep(training, scenario, cluster);
+    const [time, memory] = [report.totals.time.step, report.totals.memory.needed];
+    if (step?.kind !== 'pipeline') {
+      expect(hasRanks).toBe(false);
+      expect(step?.timeline.step).toBeCloseTo(time ?? 0, 6);
+      const peak =
+        step === undefined ? 0 : Math.max(...memoryOverStep(step.plan, step.timeline).map(totalOf));
+      expect(peak / memory).toBeCloseTo(1, 6);
+      return;
+    }
+    expect(hasRanks).toBe(true);
+    const figure = pipelineTimelineFigure(step.step);
+    expect(figure.until).toBe(time);
+    for (const { segments } of figure.lanes) {
+      const all = segments.reduce((sum, { start, end }) => sum + end - start, 0);
+      expect(all / (time ?? 0)).toBeCloseTo(1, 6);
+      expect(segments.filter(({ kind }) => kind === 'forward').length).toBe(
+        4 * step.step.plan.parallel.chunks,
+      );
+    }
+    const bars = rankMemoryFigure(step.step, null).ranks.map(totalOf);
+    expect(Math.max(...bars) / memory).toBeCloseTo(1, 6);
+    const { traceEvents } = JSON.parse(renderTrace(training, scenario, cluster));
+    const ends = traceEvents.map(({ ts = 0, dur = 0 }: { ts?: number; dur?: number }) => ts + dur);
+    expect(Math.max(...ends) / ((time ?? 0) * 1e6)).toBeCloseTo(1, 6);
+  });
+});
 
 const framework = (name: string, options = {}): ScenarioRequest => ({ framework: { name, options } });
 const steps: readonly (readonly [string, ScenarioRequest])[] = [

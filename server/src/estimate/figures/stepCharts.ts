@@ -3,6 +3,7 @@
 import type { Chart } from '../../charts/chart.ts';
 import { icicleChart } from '../../charts/icicleChart.ts';
 import { memoryChart } from '../../charts/memoryChart.ts';
+import { rankMemoryChart } from '../../charts/rankMemoryChart.ts';
 import { rooflineChart } from '../../charts/rooflineChart.ts';
 import { scalingChart } from '../../charts/scalingChart.ts';
 import { timelineChart } from '../../charts/timelineChart.ts';
@@ -10,12 +11,13 @@ import { computePath } from '../../hardware/computePath.ts';
 import { formatBytes, formatShortCount, formatTime } from '../../model/format.ts';
 import { bytes, seconds } from '../../model/units.ts';
 import type { ModelEstimate } from '../estimateModel.ts';
-import { planStep, timelineOf } from '../plan/stepPlan.ts';
 import { drawnAmount } from '../report/layerCells.ts';
 import type { LayerReport, Report } from '../report/report.ts';
 import type { Scaling } from '../scaling/scaleJob.ts';
+import { type DrawnStep, drawnStep } from './drawnStep.ts';
 import { memoryOverStep } from './memoryOverStep.ts';
 import { moduleTree } from './moduleTree.ts';
+import { pipelineTimelineFigure, rankMemoryFigure } from './pipelineFigures.ts';
 import { rooflinePoints } from './rooflinePoints.ts';
 import { scalingMarks } from './scalingMarks.ts';
 import { stepTimelineFigure } from './stepTimelineFigure.ts';
@@ -27,18 +29,14 @@ export function stepCharts(
   scaling?: Scaling,
 ): readonly Chart[] {
   if (training === undefined || scenario === undefined || cluster === undefined) return [];
-  const plan = planStep(training, scenario, cluster, measurements);
-  const timeline = timelineOf(plan, 'middle');
-  if (!(timeline.step > 0)) return [];
-  const { gpu } = plan.cluster;
+  const drawn = drawnStep(training, scenario, cluster, measurements);
+  if (drawn === undefined) return [];
+  const over = chartsOverTime(drawn, report.totals.memory.capacity);
+  if (over === undefined) return [];
+  const { gpu } = cluster;
   const path = computePath(gpu, scenario.precision);
   const charts: readonly (Chart | undefined)[] = [
-    timelineChart(stepTimelineFigure(plan, timeline)),
-    memoryChart({
-      moments: memoryOverStep(plan, timeline),
-      until: timeline.step,
-      capacity: report.totals.memory.capacity,
-    }),
+    ...over,
     ...quantities.map(({ amountOf, ...quantity }) =>
       icicleChart({ ...quantity, root: moduleTree(report.model.name, report.layers, amountOf) }),
     ),
@@ -52,6 +50,25 @@ export function stepCharts(
     ...(scaling === undefined ? [] : [scalingChart(scalingMarks(scaling.points), scaling.isStrong)]),
   ];
   return charts.flatMap((chart) => chart ?? []);
+}
+
+/** `undefined` where nothing takes time. */
+function chartsOverTime(
+  drawn: DrawnStep,
+  capacity: number | null,
+): readonly (Chart | undefined)[] | undefined {
+  if (drawn.kind === 'pipeline') {
+    const { step } = drawn;
+    return step.times.step > 0
+      ? [timelineChart(pipelineTimelineFigure(step)), rankMemoryChart(rankMemoryFigure(step, capacity))]
+      : undefined;
+  }
+  const { plan, timeline } = drawn;
+  if (!(timeline.step > 0)) return undefined;
+  return [
+    timelineChart(stepTimelineFigure(plan, timeline)),
+    memoryChart({ moments: memoryOverStep(plan, timeline), until: timeline.step, capacity }),
+  ];
 }
 
 /** What modules are compared by; a part that is unknown adds nothing. */

@@ -11,6 +11,7 @@ export function stepTimelineFigure(plan: StepPlan, timeline: StepTimeline): Time
   return {
     from,
     until,
+    pieces: 'layers',
     note: passes === 1 ? '' : `The last of ${passes} passes is drawn.`,
     lanes: stepLanes(plan, timeline)
       .map(({ resource, title, events }) => {

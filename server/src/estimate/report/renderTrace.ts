@@ -7,12 +7,14 @@
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import { type MemoryMoment, memoryKinds, thinned } from '../../charts/memoryChart.ts';
+import type { TimelineKind } from '../../charts/timelineChart.ts';
 import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
 import type { LayerMeasurements } from '../../model/measurement.ts';
 import type { Scenario } from '../../model/scenario.ts';
+import { type DrawnStep, drawnStep } from '../figures/drawnStep.ts';
 import { memoryOverStep } from '../figures/memoryOverStep.ts';
+import { laneOf } from '../figures/pipelineFigures.ts';
 import { type LaneEvent, microseconds, type StepLane, stepLanes } from '../figures/stepLanes.ts';
-import { planStep, timelineOf } from '../plan/stepPlan.ts';
 
 interface TraceEvent {
   readonly name: string;
@@ -31,25 +33,63 @@ const firstChannelTrack = 10;
 const trackOf = ({ resource }: StepLane): number =>
   typeof resource === 'number' ? firstChannelTrack + resource : tracks[resource];
 
-/** The lanes of `stepLanes.ts` as tracks, and memory by kind as a counter. */
+/** The lanes of `stepLanes.ts` as tracks, and memory by kind as a counter; of a pipeline its ranks as tracks. */
 export function renderTrace(
   training: TrainingGraph,
   scenario: Scenario,
   cluster: ClusterProfile,
   measurements?: LayerMeasurements,
 ): string {
-  const plan = planStep(training, scenario, cluster, measurements);
-  const timeline = timelineOf(plan, 'middle');
-  const lanes = stepLanes(plan, timeline);
-  const moments = thinned(memoryOverStep(plan, timeline), timeline.step / mostCounts);
+  const drawn = drawnStep(training, scenario, cluster, measurements);
+  const { lanes, moments } =
+    drawn === undefined
+      ? { lanes: [], moments: [] }
+      : drawn.kind === 'pipeline'
+        ? ofRanks(drawn)
+        : ofWorker(drawn);
   const events: readonly TraceEvent[] = [
     metadata('process_name', 0, `one of ${scenario.gpus} × ${cluster.gpu.title}`),
-    ...lanes.flatMap((lane) => track(trackOf(lane), lane.title)),
-    ...lanes.flatMap((lane) => lane.events.map((event) => complete(event, trackOf(lane)))),
+    ...lanes.flatMap(({ tid, title }) => track(tid, title)),
+    ...lanes.flatMap(({ tid, events: own }) => own.map((event) => complete(event, tid))),
     ...moments.map(counter),
   ];
   return `${JSON.stringify({ traceEvents: fromZero(events), displayTimeUnit: 'ms' })}\n`;
 }
+
+interface TraceLanes {
+  readonly lanes: readonly (Pick<StepLane, 'title' | 'events'> & { readonly tid: number })[];
+  readonly moments: readonly MemoryMoment[];
+}
+
+function ofWorker({ plan, timeline }: Extract<DrawnStep, { kind: 'worker' }>): TraceLanes {
+  return {
+    lanes: stepLanes(plan, timeline).map((lane) => ({ ...lane, tid: trackOf(lane) })),
+    moments: thinned(memoryOverStep(plan, timeline), timeline.step / mostCounts),
+  };
+}
+
+/** A track for each rank: its passes, what is exchanged after them, and the update. */
+function ofRanks({ step }: Extract<DrawnStep, { kind: 'pipeline' }>): TraceLanes {
+  return {
+    lanes: step.plan.ranks.map((_, rank) => {
+      const { title, segments } = laneOf(step, rank);
+      const events = segments.flatMap(({ kind, ...segment }): readonly LaneEvent[] => {
+        const phase = phases[kind];
+        return phase === undefined ? [] : [{ ...segment, phase }];
+      });
+      return { tid: firstChannelTrack + rank, title, events };
+    }),
+    moments: [],
+  };
+}
+
+/** A wait is a gap of its track. */
+const phases: Readonly<Partial<Record<TimelineKind, LaneEvent['phase']>>> = {
+  forward: 'forward',
+  backward: 'backward',
+  update: 'update',
+  message: 'communication',
+};
 
 /** Of a step; more counts would only make the file larger. */
 const mostCounts = 2000;

@@ -37,7 +37,7 @@ details table { width: auto; } details table.layers { width: 100%; }
 .layers .name { max-width: 0; width: 40%; } .layers small { color: var(--quiet); }
 .layers .name div { display: flex; gap: .5ch; align-items: baseline; }
 .layers .name :is(code, span, small) { min-width: 3ch; overflow: hidden; text-overflow: ellipsis; white-space: pre; }
-.layers .name code { display: flex; } .layers .name span:empty { display: none; } .layers .name code span { flex: 0 1000 auto; } .layers .name code span + span { flex-shrink: 1; }
+.layers .name code { display: flex; } .layers .name span:empty { display: none; } .layers .name code span { flex: 0 1000 auto; } .layers .name code span + span { flex-shrink: 1; min-width: 0; }
 .layers .name small { flex-shrink: 40; }
 .layers .shape { white-space: nowrap; }
 .layers .bar { width: 7rem; min-width: 3.5rem; padding-top: .55rem; }
