@@ -69,7 +69,15 @@ const charts: readonly (Chart | undefined)[] = [
     bandwidth: 2e12,
     points: [{ name: odd, intensity: 20, rate: 1e13, share: 1, layer: odd }],
   }),
-  scalingChart([mark(1, 1), mark(4, 0.8), mark(8, 0.7), mark(16, null)], false),
+  scalingChart([{ title: '', marks: [mark(1, 1), mark(4, 0.8), mark(8, 0.7), mark(16, null)] }], false),
+  scalingChart(
+    [
+      { title: odd, marks: [mark(1, 1), mark(8, 0.7)] },
+      { title: 'b', marks: [mark(2, 0.9), mark(4, 0.6)] },
+      { title: 'c', marks: [mark(1, null)] },
+    ],
+    true,
+  ),
 ];
 
 describe.each(charts.map((chart) => [chart?.name ?? 'nothing was drawn', chart] as const))(
@@ -116,7 +124,7 @@ it('what has nothing to show is not drawn', () => {
   expect(memoryChart({ moments: [], until: 1, capacity: null })).toBeUndefined();
   expect(icicleChart({ name: 'a', title: 'a', root: leaf('m', 0), textOf: String })).toBeUndefined();
   expect(rooflineChart({ gpu: 'g', what: 'fp32', peak: 1, bandwidth: 1, points: [] })).toBeUndefined();
-  expect(scalingChart([mark(1, 1)], false)).toBeUndefined();
+  expect(scalingChart([{ title: '', marks: [mark(1, 1)] }], false)).toBeUndefined();
 });
 
 describe('merged segments', () => {

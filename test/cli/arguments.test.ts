@@ -214,6 +214,10 @@ describe('arguments', () => {
     ['report a.onnx --format svg', '--format svg and --chart go together; charts are timeline, memory'],
     ['report a.onnx --chart memory', '--format svg and --chart go together'],
     ['report a.onnx --format svg --chart memroy', 'memory'],
+    [
+      'scale a.onnx --batch 1,2,4,8 --precision fp32,bf16',
+      'the lists have 8 combinations; at most 6 curves are told apart',
+    ],
     ['scale a.onnx --gpus 1,two', '--gpus two is not a whole number of at least 1'],
   ])('refuses %s', (line, message) => {
     const result = read(line);

@@ -165,6 +165,26 @@ it('scales: names what limits each point, and the price of a run', async () => {
   expect(last).toMatch(/message bandwidth, \d\d % of the step$/);
 });
 
+it('scales: one curve for each value of a list, each as it is alone', async () => {
+  const clusters = ['dgx-a100', 'k80-10gbe'];
+  const scale = async (cluster: string, format: string) =>
+    (await run('scale', small, '--gpus', '1,8', '--batch', '32', '--cluster', cluster, '--format', format))
+      .out;
+  const alone: unknown[] = [];
+  for (const name of clusters) alone.push(JSON.parse(await scale(name, 'json')));
+  const both = JSON.parse(await scale(clusters.join(), 'json'));
+  expect(both).toEqual(clusters.map((cluster, index) => ({ scenario: { cluster }, points: alone[index] })));
+  const [title, ...rows] = (await scale(clusters.join(), 'table')).trimEnd().split('\n');
+  expect(title).toMatch(/^cluster +GPUs +nodes +step/);
+  expect(rows.map((row) => row.split(/ +/, 2))).toEqual(
+    clusters.flatMap((name) => ['1', '8'].map((gpus) => [name, gpus])),
+  );
+  expect(await scale(clusters.join(), 'csv')).toMatch(/^cluster,gpus,nodes,[^\n]*\r?\ndgx-a100,1,1,/);
+  const page = await scale(clusters.join(), 'html');
+  expect(page.match(/class="curve curve-[01]"/g)).toHaveLength(6);
+  expect(page).toContain('<title>k80-10gbe: 8 GPUs: ');
+});
+
 it('scales: says of each point whether it fits', async () => {
   const llama = join(samples, 'more', 'llama-3-8b.layers.yaml');
   const options = ['--gpus', '8,64', '--cluster', 'dgx-h100', '--precision', 'bf16', '--checkpoint', 'block'];

@@ -3,6 +3,9 @@
  * High-contrast themes set the same variables, and outlines and stripes tell apart what colours may not.
  */
 
+/** Of the curves after the first. */
+const curves = ['orange', 'green', 'purple', 'red', 'yellow'] as const;
+
 const names = ['blue', 'purple', 'green', 'orange', 'red', 'yellow'] as const;
 
 const light = {
@@ -59,6 +62,12 @@ export const chartStyle = `${colourStyle}
 .chart .mark { stroke: var(--text); stroke-opacity: .6; stroke-dasharray: 5 4; }
 .chart .limit { stroke: var(--red); stroke-width: 2.5; stroke-dasharray: 7 4; }
 .chart .curve { fill: none; stroke: var(--blue); stroke-width: 2; }
+${curves
+  .map(
+    (colour, index) =>
+      `.chart .curve-${index + 1} { stroke: var(--${colour});${index < 1 ? '' : ` stroke-dasharray: ${['9 4', '3 3', '12 3 3 3', '1 4'][index - 1]};`} } .chart .point-${index + 1} { fill: var(--${colour}); fill-opacity: .55; stroke: var(--${colour}); stroke-width: 1; }`,
+  )
+  .join('\n')}
 .chart .roof { fill: none; stroke: var(--text); stroke-width: 1.6; }
 .chart .band { fill: var(--blue); fill-opacity: .18; }
 .chart .inside { fill: var(--ground); pointer-events: none; }

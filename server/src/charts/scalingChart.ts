@@ -25,85 +25,149 @@ const panels: readonly [Box, Box] = [
   { left: (width + between) / 2 + 20, right: width - 14, top: 40, bottom: height - 48 },
 ];
 
-/** `undefined` where fewer than two numbers of GPUs have both: there is no curve. */
-export function scalingChart(marks: readonly ScalingMark[], isStrong: boolean): Chart | undefined {
+/** One curve among others: a cluster, a framework or another scenario. */
+export interface ScalingSeries {
+  /** '' where there is one curve only. */
+  readonly title: string;
+  readonly marks: readonly ScalingMark[];
+}
+
+/** More curves than these are not told apart. */
+export const mostCurves = 6;
+
+type KnownMark = ScalingMark & { readonly efficiency: number; readonly throughput: number };
+
+interface KnownSeries {
+  readonly title: string;
+  readonly known: readonly KnownMark[];
+  /** Samples per second of a single GPU. */
+  readonly perGpu: number;
+}
+
+/** `undefined` where no series has two numbers of GPUs with both: there is no curve. Several have no bands: these would hide curves. */
+export function scalingChart(given: readonly ScalingSeries[], isStrong: boolean): Chart | undefined {
+  const drawn = given.flatMap(knownOf).slice(0, mostCurves);
+  if (drawn.length === 0) return undefined;
+  const isAlone = given.length === 1;
+  const kind = isStrong ? 'strong' : 'weak';
+  const all = drawn.flatMap(({ known }) => known);
+  const counts = [...new Set(all.map(({ gpus }) => gpus))].sort((one, other) => one - other);
+  const across = ({ left, right }: Box): Scale =>
+    logScale([Math.min(...counts), Math.max(...counts)], [left + 10, right - 10], counts);
+  const rates = drawn.flatMap(({ known, perGpu }) =>
+    known.flatMap(({ gpus, throughput, throughputRange }) => [
+      throughput,
+      gpus * perGpu,
+      ...(isAlone ? (throughputRange ?? []) : []),
+    ]),
+  );
+  const [speed, share] = panels;
+  const up = logScale([Math.min(...rates) / 1.2, Math.max(...rates) * 1.2], [speed.bottom, speed.top]);
+  const [floor, ceiling] = efficiencyBounds(all.map(({ efficiency }) => efficiency));
+  const efficiency = linearScale([floor, ceiling], [share.bottom, share.top], niceTicks(floor, ceiling, 5));
+  const [speedX, shareX] = [across(speed), across(share)];
+  const isFull = all.some(({ fits }) => !fits);
+  const legendTop = height + 6;
+  return chartOf({
+    name: 'scaling',
+    title: `Throughput and ${kind} scaling efficiency by number of GPUs`,
+    summary: drawn.map((each) => sentenceOf(each, isAlone)).join(' '),
+    width,
+    height: isAlone ? height : legendTop + drawn.length * legendRow,
+    body: [
+      ...leftAxis(up, speed, (rate) => formatRate(rate, '').replace(' /s', '')),
+      ...bottomAxis(speedX, speed, String),
+      ...axisTitles(
+        speed,
+        'GPUs, logarithmic',
+        `samples per second, logarithmic; dashed: ideal${isAlone ? ', band: range' : ''}`,
+      ),
+      ...drawn.map(
+        ({ known, perGpu }) =>
+          `<path class="roof mark" d="${pathOf(known.map(({ gpus }) => [speedX.at(gpus), up.at(gpus * perGpu)]))}"/>`,
+      ),
+      ...drawn.flatMap(({ title, known }, index) =>
+        series(
+          { title, known, index },
+          speedX,
+          up,
+          ({ throughput }) => throughput,
+          ({ throughputRange }) => (isAlone ? throughputRange : null),
+        ),
+      ),
+      ...leftAxis(efficiency, share, (value) => percentAt(value, ceiling - floor)),
+      ...bottomAxis(shareX, share, String),
+      ...axisTitles(
+        share,
+        'GPUs, logarithmic',
+        `${kind} efficiency${floor > 0 ? `; the axis starts at ${percentAt(floor, ceiling - floor)}` : ''}`,
+      ),
+      ...(ceiling >= 1
+        ? [line([share.left, efficiency.at(1)], [share.right, efficiency.at(1)], 'mark')]
+        : []),
+      ...drawn.flatMap(({ title, known }, index) =>
+        series(
+          { title, known, index },
+          shareX,
+          efficiency,
+          (mark) => mark.efficiency,
+          () => null,
+        ),
+      ),
+      label(share.right, share.bottom + 36, isFull ? 'hollow: out of memory' : '', 'end quiet'),
+      ...(isAlone ? [] : drawn.flatMap(({ title }, index) => legendLine(title, index, legendTop))),
+    ],
+    table: {
+      columns: [...(isAlone ? [] : ['curve']), 'GPUs', 'throughput', `${kind} efficiency`, 'limit'],
+      rows: given.flatMap(({ title, marks }) =>
+        marks.map((mark) => [
+          ...(isAlone ? [] : [title]),
+          String(mark.gpus),
+          formatRate(mark.throughput),
+          formatPercent(mark.efficiency),
+          mark.limit,
+        ]),
+      ),
+    },
+  });
+}
+
+const legendRow = 20;
+
+function knownOf({ title, marks }: ScalingSeries): readonly KnownSeries[] {
   const known = marks.flatMap((mark) =>
     mark.efficiency === null || mark.throughput === null
       ? []
       : [{ ...mark, efficiency: mark.efficiency, throughput: mark.throughput }],
   );
   const [first, last] = [known[0], known.at(-1)];
-  if (first === undefined || last === undefined || first.gpus === last.gpus) return undefined;
-  const kind = isStrong ? 'strong' : 'weak';
-  const counts = known.map(({ gpus }) => gpus);
-  const across = ({ left, right }: Box): Scale =>
-    logScale([first.gpus, last.gpus], [left + 10, right - 10], counts);
-  const perGpu = first.throughput / first.gpus / first.efficiency;
-  const rates = known.flatMap(({ gpus, throughput, throughputRange }) => [
-    throughput,
-    gpus * perGpu,
-    ...(throughputRange ?? []),
-  ]);
-  const [speed, share] = panels;
-  const up = logScale([Math.min(...rates) / 1.2, Math.max(...rates) * 1.2], [speed.bottom, speed.top]);
-  const [floor, ceiling] = efficiencyBounds(known.map(({ efficiency }) => efficiency));
-  const efficiency = linearScale([floor, ceiling], [share.bottom, share.top], niceTicks(floor, ceiling, 5));
-  const ideal = (x: Scale): string =>
-    `<path class="roof mark" d="${pathOf(counts.map((gpus) => [x.at(gpus), up.at(gpus * perGpu)]))}"/>`;
-  const [speedX, shareX] = [across(speed), across(share)];
-  return chartOf({
-    name: 'scaling',
-    title: `Throughput and ${kind} scaling efficiency by number of GPUs`,
-    summary: `From ${first.gpus} to ${last.gpus} GPUs throughput goes from ${formatRate(first.throughput)} to ${formatRate(last.throughput)}, efficiency from ${formatPercent(first.efficiency)} to ${formatPercent(last.efficiency)}.`,
-    width,
-    height,
-    body: [
-      ...leftAxis(up, speed, (rate) => formatRate(rate, '').replace(' /s', '')),
-      ...bottomAxis(speedX, speed, String),
-      ...axisTitles(speed, 'GPUs', 'samples per second; dashed: ideal, band: range'),
-      ideal(speedX),
-      ...series(
-        known,
-        speedX,
-        up,
-        ({ throughput }) => throughput,
-        ({ throughputRange }) => throughputRange,
-      ),
-      ...leftAxis(efficiency, share, (value) => percentAt(value, ceiling - floor)),
-      ...bottomAxis(shareX, share, String),
-      ...axisTitles(
-        share,
-        'GPUs',
-        `${kind} efficiency${floor > 0 ? `; the axis starts at ${percentAt(floor, ceiling - floor)}` : ''}`,
-      ),
-      ...(ceiling >= 1
-        ? [line([share.left, efficiency.at(1)], [share.right, efficiency.at(1)], 'mark')]
-        : []),
-      ...series(
-        known,
-        shareX,
-        efficiency,
-        (mark) => mark.efficiency,
-        () => null,
-      ),
-      label(
-        share.right,
-        share.bottom + 36,
-        known.some(({ fits }) => !fits) ? 'hollow: out of memory' : '',
-        'end quiet',
-      ),
-    ],
-    table: {
-      columns: ['GPUs', 'throughput', `${kind} efficiency`, 'limit'],
-      rows: marks.map((mark) => [
-        String(mark.gpus),
-        formatRate(mark.throughput),
-        formatPercent(mark.efficiency),
-        mark.limit,
-      ]),
-    },
-  });
+  if (first === undefined || last === undefined || first.gpus === last.gpus) return [];
+  return [{ title, known, perGpu: first.throughput / first.gpus / first.efficiency }];
 }
+
+function sentenceOf({ title, known }: KnownSeries, isAlone: boolean): string {
+  const [first, last] = [known[0], known.at(-1)];
+  if (first === undefined || last === undefined) return '';
+  const rates = `${formatRate(first.throughput)} to ${formatRate(last.throughput)}`;
+  const shares = `efficiency from ${formatPercent(first.efficiency)} to ${formatPercent(last.efficiency)}`;
+  return isAlone
+    ? `From ${first.gpus} to ${last.gpus} GPUs throughput goes from ${rates}, ${shares}.`
+    : `${title}: ${rates} from ${first.gpus} to ${last.gpus} GPUs, ${shares}.`;
+}
+
+/** A piece of the curve with its point, and what it is of. */
+const legendLine = (title: string, index: number, top: number): readonly string[] => {
+  const y = top + index * legendRow;
+  const left = panels[0].left;
+  return [
+    `<path class="curve curve-${index}" d="${pathOf([
+      [left, y],
+      [left + 44, y],
+    ])}"/>`,
+    pointMark(left + 22, y, index, ''),
+    label(left + 54, y + 4, title),
+  ];
+};
 
 /** With the digits that tell ticks apart. */
 const percentAt = (value: number, span: number): string => `${(value * 100).toFixed(span < 0.04 ? 1 : 0)} %`;
@@ -120,25 +184,40 @@ export function efficiencyBounds(values: readonly number[]): readonly [number, n
   return [Number(floor.toPrecision(12)), Number(ceiling.toPrecision(12))];
 }
 
-function series<Mark extends ScalingMark>(
-  marks: readonly Mark[],
+function series(
+  {
+    title,
+    known,
+    index,
+  }: { readonly title: string; readonly known: readonly KnownMark[]; readonly index: number },
   x: Scale,
   y: Scale,
-  of: (mark: Mark) => number,
-  rangeOf: (mark: Mark) => readonly [number, number] | null,
+  of: (mark: KnownMark) => number,
+  rangeOf: (mark: KnownMark) => readonly [number, number] | null,
 ): readonly string[] {
-  const ranged = marks.flatMap((mark) => {
+  const ranged = known.flatMap((mark) => {
     const range = rangeOf(mark);
     return range === null ? [] : [{ gpus: mark.gpus, range }];
   });
   const low = ranged.map(({ gpus, range }) => [x.at(gpus), y.at(range[0])] as const);
   const high = ranged.map(({ gpus, range }) => [x.at(gpus), y.at(range[1])] as const);
+  const curve = known.map((mark) => [x.at(mark.gpus), y.at(of(mark))] as const);
   return [
     ...(ranged.length < 2 ? [] : [`<path class="band" d="${pathOf([...low, ...high.toReversed()])}Z"/>`]),
-    `<path class="curve" d="${pathOf(marks.map((mark) => [x.at(mark.gpus), y.at(of(mark))]))}"/>`,
-    ...marks.map((mark) => {
-      const note = `${mark.gpus} GPUs: ${formatPercent(mark.efficiency)}, ${formatRate(mark.throughput)}, ${mark.limit}`;
-      return `<circle cx="${place(x.at(mark.gpus))}" cy="${place(y.at(of(mark)))}" r="4.5"${mark.fits ? '' : ' class="none"'}><title>${escapeHtml(note)}</title></circle>`;
+    `<path class="curve curve-${index}" d="${pathOf(curve)}"/>`,
+    ...known.map((mark) => {
+      const note = `${title === '' ? '' : `${title}: `}${mark.gpus} GPUs: ${formatPercent(mark.efficiency)}, ${formatRate(mark.throughput)}, ${mark.limit}`;
+      return pointMark(x.at(mark.gpus), y.at(of(mark)), index, note, mark.fits);
     }),
   ];
+}
+
+/** Every second curve has squares, so that no two are told apart by colour alone: lines are dashed after the second. */
+function pointMark(x: number, y: number, index: number, note: string, fits = true): string {
+  const title = note === '' ? '' : `<title>${escapeHtml(note)}</title>`;
+  const kind = fits ? `point-${index}` : `point-${index} none`;
+  const shown = index === 0 ? (fits ? '' : ' class="none"') : ` class="${kind}"`;
+  return index % 2 === 0
+    ? `<circle cx="${place(x)}" cy="${place(y)}" r="4.5"${shown}>${title}</circle>`
+    : `<rect x="${place(x - 4)}" y="${place(y - 4)}" width="8" height="8"${shown}>${title}</rect>`;
 }

@@ -9,12 +9,14 @@ import {
 import { type DeviceChoice, deviceKinds, isDeviceChoice } from '../benchmark/deviceChoice.ts';
 import { launcherWords } from '../benchmark/launcherWords.ts';
 import type { Nodes } from '../benchmark/runnerCommand.ts';
+import { mostCurves } from '../charts/scalingChart.ts';
 import { type ChartName, chartNames } from '../estimate/figures/chartNames.ts';
 import { readInputText } from '../export/inputTexts.ts';
 import { didYouMean } from '../model/nearestName.ts';
 import { type CalibrateArguments, readCalibrateArguments } from './calibrateArguments.ts';
 import { type CheckArguments, readCheck } from './checkArguments.ts';
 import { type ComparisonArguments, readCompare } from './comparisonArguments.ts';
+import { casesOf, type ListedCase, listsOf } from './listedOptions.ts';
 import { chosen, oneOf, WrongArgument, wholeNumber } from './optionValues.ts';
 import { parseOptions } from './parseOptions.ts';
 import { type PlanArguments, readPlanArguments } from './planArguments.ts';
@@ -54,9 +56,10 @@ export type Arguments =
       readonly file: string;
       /** Left out: those that the cluster suggests. */
       readonly gpus: readonly number[] | undefined;
+      /** One curve each: a list such as `--cluster a,b` makes several. */
+      readonly cases: readonly ListedCase[];
       readonly format: ScaleFormat;
       readonly output: string | undefined;
-      readonly scenario: ScenarioArguments;
     }
   | CalibrateArguments
   | CheckArguments
@@ -288,13 +291,20 @@ function readCommand(command: string, rest: readonly string[]): Arguments {
         format: textOption,
         output: textOption,
       });
+      const { gpus, ...shared } = values;
+      const cases = casesOf(shared, listsOf(shared));
+      if (cases.length > mostCurves) {
+        throw new WrongArgument(
+          `the lists have ${cases.length} combinations; at most ${mostCurves} curves are told apart`,
+        );
+      }
       return {
         command,
         file: onlyFile(command, positionals),
-        gpus: values.gpus?.split(',').map((text) => wholeNumber('--gpus', text, 1) ?? 1),
+        gpus: gpus?.split(',').map((text) => wholeNumber('--gpus', text, 1) ?? 1),
+        cases,
         format: oneOf('--format', values.format, scaleFormats, 'table'),
         output: values.output,
-        scenario: readScenario(values, undefined),
       };
     }
     case 'compare':

@@ -6,7 +6,8 @@ usage
   layercost report FILE [scenario] [--output PATH] [--width N] [--top N] [--summary]
                    [--format table|json|markdown|csv|html|svg|trace] [--chart NAME]
   layercost scale FILE [scenario] [--gpus 1,2,4,8]     step, throughput, efficiency, memory by GPU count
-                   [--format table|json|markdown|csv|html] [--output PATH]
+                   [--format table|json|markdown|csv|html] [--output PATH]; one curve for each value of a list:
+                                                       --cluster dgx-a100,dgx-h100 --framework pytorch-ddp,horovod
   layercost plan FILE --gpus N --global-batch N        the best degrees of parallelism, micro-batch, checkpointing; --gpus
                    [scenario] [--top N]                8,16,32 for the fewest that fit (docs/parallel.md)
                    [--goal fastest|cheapest|fewest] [--deadline HOURS] [--format table|json] [--output PATH]

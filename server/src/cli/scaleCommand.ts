@@ -7,7 +7,14 @@ import {
   renderScalingTable,
 } from '../estimate/scaling/renderScaling.ts';
 import { type Scaling, scaleInSteps } from '../estimate/scaling/scaleJob.ts';
-import { renderScalingHtml } from '../estimate/scaling/scalingPage.ts';
+import {
+  renderOverlayCsv,
+  renderOverlayJson,
+  renderOverlayMarkdown,
+  renderOverlayTable,
+  type ScalingCurve,
+} from '../estimate/scaling/scalingOverlay.ts';
+import { renderOverlayHtml, renderScalingHtml } from '../estimate/scaling/scalingPage.ts';
 import type { ScenarioRequest } from '../model/scenario.ts';
 import { finish } from '../model/steps.ts';
 import type { Arguments, ScaleFormat } from './arguments.ts';
@@ -21,13 +28,35 @@ import {
   statusOf,
   withOptionEffects,
 } from './costFile.ts';
+import type { ScenarioArguments } from './scenarioArguments.ts';
 import { printOrWrite } from './writeOutput.ts';
 
+type ScaleArguments = Extract<Arguments, { command: 'scale' }>;
+
 /** Points that cannot be costed are left out after saying why; the others are printed all the same. */
-export async function runScaleCommand(given: Extract<Arguments, { command: 'scale' }>): Promise<number> {
-  const { request } = given.scenario;
-  const file = await openModelFile(given.file, given.scenario);
-  if (file === undefined) return 1;
+export async function runScaleCommand(given: ScaleArguments): Promise<number> {
+  const curves: ScalingCurve[] = [];
+  let status = 0;
+  for (const { values, scenario } of given.cases) {
+    const curve = await scaleIn(given, scenario);
+    if (curve === undefined) return 1;
+    if (curve.status !== 0) status = curve.status;
+    if (curve.scaling.points.length > 0) curves.push({ values, scaling: curve.scaling });
+  }
+  const [first] = curves;
+  if (first === undefined) return status;
+  const text =
+    given.cases.length === 1 ? render[given.format](first.scaling) : renderOverlay[given.format](curves);
+  return printOrWrite(given.output, text) ? status : 1;
+}
+
+async function scaleIn(
+  given: ScaleArguments,
+  scenario: ScenarioArguments,
+): Promise<{ readonly scaling: Scaling; readonly status: number } | undefined> {
+  const { request } = scenario;
+  const file = await openModelFile(given.file, scenario);
+  if (file === undefined) return undefined;
   const counts = given.gpus ?? usualCounts(file, request);
   const { nodes: _, ...onAnyNodes } = request;
   const scaling = finish(
@@ -55,8 +84,7 @@ export async function runScaleCommand(given: Extract<Arguments, { command: 'scal
     firstMissing === undefined
       ? statusOf({ exact }, scaling.issues)
       : failureStatus(file, { ...request, gpus: firstMissing });
-  if (scaling.points.length === 0) return status;
-  return printOrWrite(given.output, render[given.format](scaling)) ? status : 1;
+  return { scaling, status };
 }
 
 const usualCounts = (file: ModelFile, request: ScenarioRequest): readonly number[] => {
@@ -70,4 +98,12 @@ const render: Readonly<Record<ScaleFormat, (scaling: Scaling) => string>> = {
   markdown: renderScalingMarkdown,
   csv: renderScalingCsv,
   html: renderScalingHtml,
+};
+
+const renderOverlay: Readonly<Record<ScaleFormat, (curves: readonly ScalingCurve[]) => string>> = {
+  table: renderOverlayTable,
+  json: renderOverlayJson,
+  markdown: renderOverlayMarkdown,
+  csv: renderOverlayCsv,
+  html: renderOverlayHtml,
 };

@@ -1,10 +1,9 @@
 /** `layercost sweep FILE --batch 1,2,4,8 --checkpoint none,block`: every combination of the listed values. */
 
-import { findFramework } from '../frameworks/registry.ts';
-import { isFrameworkPath } from '../model/scenario.ts';
-import { chosen, WrongArgument, wholeNumber } from './optionValues.ts';
+import { casesOf, type ListedCase, listable, listsOf } from './listedOptions.ts';
+import { chosen, WrongArgument } from './optionValues.ts';
 import { parseOptions } from './parseOptions.ts';
-import { readScenario, type ScenarioArguments, scenarioOptions } from './scenarioArguments.ts';
+import { scenarioOptions } from './scenarioArguments.ts';
 
 const formats = ['table', 'json', 'csv'] as const;
 
@@ -13,31 +12,10 @@ export interface SweepArguments {
   readonly file: string;
   /** Options with several values, in the order of the table's columns; a dimension as `dim-NAME`. */
   readonly swept: readonly string[];
-  readonly cases: readonly SweepCase[];
+  readonly cases: readonly ListedCase[];
   readonly format: (typeof formats)[number];
   readonly output: string | undefined;
 }
-
-export interface SweepCase {
-  /** By name of the option, as in `swept`. */
-  readonly values: Readonly<Record<string, string>>;
-  readonly scenario: ScenarioArguments;
-}
-
-/** Options whose values are single words; frameworks and dimensions are split by their own rules. */
-const listable = [
-  'cluster',
-  'nodes',
-  'gpus',
-  'batch',
-  'global-batch',
-  'accumulate',
-  'precision',
-  'optimizer',
-  'mode',
-  'past',
-  'checkpoint',
-] as const;
 
 /** What a GPU computes changes with them, and so would a time that was measured. */
 const ofOneMeasurement = new Set([
@@ -63,11 +41,7 @@ export function readSweep(
     format: { type: 'string' },
     output: { type: 'string' },
   });
-  const lists = [
-    ...listable.map((option) => ({ option, list: wordsOf(values[option]) })),
-    { option: 'framework', list: frameworksOf(values.framework) },
-    ...dimensionsOf(values.dim),
-  ].filter(({ list }) => list.length > 1);
+  const lists = listsOf(values);
   const count = lists.reduce((product, { list }) => product * list.length, 1);
   if (lists.length === 0) {
     throw new WrongArgument(
@@ -90,54 +64,12 @@ export function readSweep(
   if (count > mostCases) {
     throw new WrongArgument(`the lists have ${count} combinations; at most ${mostCases} are costed at once`);
   }
-  const combinations = lists.reduce<readonly Readonly<Record<string, string>>[]>(
-    (found, { option, list }) => found.flatMap((one) => list.map((value) => ({ ...one, [option]: value }))),
-    [{}],
-  );
   return {
     command: 'sweep',
     file: onlyFile(positionals),
     swept: lists.map(({ option }) => option),
-    cases: combinations.map((own) => {
-      const given = { ...values, ...own, dim: (values.dim ?? []).map((text) => dimensionIn(own, text)) };
-      return { values: own, scenario: readScenario(given, wholeNumber('--gpus', given.gpus, 1)) };
-    }),
+    cases: casesOf(values, lists),
     format: chosen('--format', values.format, formats) ?? 'table',
     output: values.output,
   };
-}
-
-const wordsOf = (text: string | undefined): readonly string[] => [
-  ...new Set(text?.split(',').map((each) => each.trim())),
-];
-
-/** `horovod,pytorch-ddp,bucket-mb=50`: a framework's name begins the next one, what else follows a comma is an option. */
-function frameworksOf(text: string | undefined): readonly string[] {
-  const found: string[] = [];
-  for (const piece of text?.split(',') ?? []) {
-    const word = piece.trim();
-    const isName = findFramework(word) !== undefined || isFrameworkPath(word);
-    const before = found.pop();
-    if (before === undefined) found.push(word);
-    else if (isName) found.push(before, word);
-    else found.push(`${before},${word}`);
-  }
-  return [...new Set(found)];
-}
-
-/** `--dim seq=1024,2048`. */
-function dimensionsOf(
-  texts: readonly string[] | undefined,
-): readonly { readonly option: string; readonly list: readonly string[] }[] {
-  return (texts ?? []).map((text) => {
-    const [name = '', values] = text.split('=', 2);
-    return { option: `dim-${name}`, list: wordsOf(values) };
-  });
-}
-
-/** The dimension with the value of one combination, or as it was given. */
-function dimensionIn(own: SweepCase['values'], text: string): string {
-  const [name = ''] = text.split('=', 1);
-  const value = own[`dim-${name}`];
-  return value === undefined ? text : `${name}=${value}`;
 }

@@ -9,12 +9,13 @@ import type { Issue } from '../model/issue.ts';
 import type { Fit } from '../model/stepCost.ts';
 import { type Bytes, bytes, type Seconds } from '../model/units.ts';
 import { costModelFile, failureStatus, openModelFile, printIssues, withOptionEffects } from './costFile.ts';
-import type { SweepArguments, SweepCase } from './sweepArguments.ts';
+import type { ListedCase } from './listedOptions.ts';
+import type { SweepArguments } from './sweepArguments.ts';
 import { printOrWrite } from './writeOutput.ts';
 
 /** What one combination comes to; null where it cannot be costed. */
 interface SweepRow {
-  readonly values: SweepCase['values'];
+  readonly values: ListedCase['values'];
   readonly step: Seconds | null;
   readonly throughput: number | null;
   readonly tokens: number | null;
@@ -52,7 +53,7 @@ export async function runSweepCommand(given: SweepArguments): Promise<number> {
 function issuesOfRows({ cases }: SweepArguments, issues: readonly (readonly Issue[])[]): readonly Issue[] {
   const keyOf = ({ code, message }: Issue): string => `${code} ${message}`;
   const keys = issues.map((each) => new Set(each.map(keyOf)));
-  const isSaidOfAll = (issue: Issue, values: SweepCase['values']): boolean => {
+  const isSaidOfAll = (issue: Issue, values: ListedCase['values']): boolean => {
     const option = optionOf(issue);
     return keys.every((said, row) => said.has(keyOf(issue)) || cases[row]?.values[option] !== values[option]);
   };
@@ -72,7 +73,7 @@ const optionOf = ({ scenarioKey, scenarioPart }: Issue): string =>
     ? `dim-${scenarioPart}`
     : (scenarioKey ?? '').replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
-function rowOf({ values }: SweepCase, { cost }: ModelEstimate): SweepRow {
+function rowOf({ values }: ListedCase, { cost }: ModelEstimate): SweepRow {
   const totals = cost?.totals;
   const memory = cost === undefined ? undefined : gpuMemory(cost);
   const perSample = totals?.tokensPerSample;

@@ -47,7 +47,9 @@ export function stepCharts(
       what: path.unit === 'tensor' ? `${path.actual} on tensor cores` : path.actual,
       bandwidth: gpu.memoryBandwidth.value,
     }),
-    ...(scaling === undefined ? [] : [scalingChart(scalingMarks(scaling.points), scaling.isStrong)]),
+    ...(scaling === undefined
+      ? []
+      : [scalingChart([{ title: '', marks: scalingMarks(scaling.points) }], scaling.isStrong)]),
   ];
   return charts.flatMap((chart) => chart ?? []);
 }

@@ -76,7 +76,7 @@ const barOf = (efficiency: number): string =>
 /** In base units, for spreadsheets and scripts. Where `exact` is false the step is a lower bound. */
 export const renderScalingCsv = ({ points }: Scaling): string => csvOf(csvColumns, points);
 
-const csvColumns: readonly CsvColumn<ScalingPoint>[] = [
+export const csvColumns: readonly CsvColumn<ScalingPoint>[] = [
   ['gpus', ({ gpus }) => gpus],
   ['nodes', ({ nodes }) => nodes],
   ['batch_per_gpu', ({ batchPerGpu }) => batchPerGpu],

@@ -10,31 +10,50 @@ import { reportStyle } from '../report/reportStyle.ts';
 import type { Scaling } from './scaleJob.ts';
 import { missingText, type ScalingColumn, scalingColumns } from './scalingCells.ts';
 import type { ScalingPoint } from './scalingCurve.ts';
+import { type ScalingCurve, titleOfCurve } from './scalingOverlay.ts';
 
 /** `nonce` is that of the only script and style that run. */
-export function renderScalingHtml(scaling: Scaling, nonce = 'layercost'): string {
-  const missing = missingText(scaling);
-  const chart = scalingChart(scalingMarks(scaling.points), scaling.isStrong);
+export const renderScalingHtml = (scaling: Scaling, nonce = 'layercost'): string =>
+  renderOverlayHtml([{ values: {}, scaling }], nonce);
+
+/** Several curves in one drawing, and one table below another. */
+export function renderOverlayHtml(curves: readonly ScalingCurve[], nonce = 'layercost'): string {
+  const [first] = curves;
+  if (first === undefined) return '';
+  const { name, isStrong } = first.scaling;
+  const series = curves.map((curve) => ({
+    title: titleOfCurve(curve),
+    marks: scalingMarks(curve.scaling.points),
+  }));
+  const chart = scalingChart(series, isStrong);
+  const isAlone = curves.length === 1;
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'nonce-${nonce}'; script-src 'nonce-${nonce}'">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escapeHtml(scaling.name)}: scaling of a training step</title>
+<title>${escapeHtml(name)}: scaling of a training step</title>
 <style nonce="${nonce}">${pageStyle}${chartStyle}${reportStyle}</style>
 <main>
-<h1>${escapeHtml(scaling.name)}: scaling</h1>
-<p>${escapeHtml(scaling.job)}</p>
-<h2>${scaling.isStrong ? 'Strong scaling efficiency: throughput of a GPU over that of one with the whole batch' : 'Weak scaling efficiency: throughput of a GPU over that of one by itself, with the same batch'}</h2>
+<h1>${escapeHtml(name)}: scaling</h1>
+${isAlone ? `<p>${escapeHtml(first.scaling.job)}</p>` : ''}
+<h2>${isStrong ? 'Strong scaling efficiency: throughput of a GPU over that of one with the whole batch' : 'Weak scaling efficiency: throughput of a GPU over that of one by itself, with the same batch'}</h2>
 ${chart === undefined ? '' : `<figure>\n<p>${escapeHtml(chart.summary)}</p>\n${chart.svg}\n</figure>`}
-${pointsTable(scaling)}
-${scaling.notes.map((note) => `<p>${escapeHtml(note)}.</p>`).join('\n')}
-${missing === '' ? '' : `<p>${escapeHtml(missing)}</p>`}
+${curves.map((curve) => curvePart(curve, isAlone)).join('\n')}
 </main>
 <div id="tip" role="status" hidden></div>
 <script nonce="${nonce}">${pageScript}</script>
 </html>
 `;
+}
+
+function curvePart(curve: ScalingCurve, isAlone: boolean): string {
+  const { scaling } = curve;
+  const missing = missingText(scaling);
+  const head = `<h2>${escapeHtml(titleOfCurve(curve))}</h2>\n<p>${escapeHtml(scaling.job)}</p>\n`;
+  return `${isAlone ? '' : head}${pointsTable(scaling)}
+${scaling.notes.map((note) => `<p>${escapeHtml(note)}.</p>`).join('\n')}
+${missing === '' ? '' : `<p>${escapeHtml(missing)}</p>`}`;
 }
 
 /** What is read together shares a column: a step and its range, exposed communication and all of it. */
