@@ -165,6 +165,18 @@ it('scales: names what limits each point, and the price of a run', async () => {
   expect(last).toMatch(/message bandwidth, \d\d % of the step$/);
 });
 
+it('compares as a page without a script, which says what the table says', async () => {
+  const options = ['--left', '--batch 4', '--right', '--batch 8'];
+  const page = (await run('compare', small, ...options, '--format', 'html')).out;
+  expect(page).not.toMatch(/<script|https?:| style=/);
+  const text = page.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ');
+  const table = (await run('compare', small, ...options)).out;
+  for (const name of ['step', 'memory', 'throughput']) {
+    const row = table.split('\n').find((line) => line.startsWith(name)) ?? 'none';
+    expect(text).toContain(row.trim().replaceAll(/\s+/g, ' '));
+  }
+});
+
 it('scales: one curve for each value of a list, each as it is alone', async () => {
   const clusters = ['dgx-a100', 'k80-10gbe'];
   const scale = async (cluster: string, format: string) =>

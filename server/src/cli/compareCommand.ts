@@ -2,6 +2,7 @@
 
 import { basename, dirname, join } from 'node:path';
 import { compareLayers } from '../estimate/report/compareReports.ts';
+import { comparisonPage } from '../estimate/report/comparisonPage.ts';
 import { makeReport } from '../estimate/report/makeReport.ts';
 import { comparisonTable, type SideNames } from '../estimate/report/renderComparison.ts';
 import type { Report } from '../estimate/report/report.ts';
@@ -45,13 +46,17 @@ async function compareSides(given: Given, before: ComparedFile, names?: SideName
   if (typeof one === 'number') return one;
   if (typeof other === 'number') return other;
   const [left, right] = [one.report, other.report];
-  printData(
-    given.format === 'json'
-      ? `${JSON.stringify({ left, right, layers: compareLayers(left, right).layers }, null, 2)}\n`
-      : comparisonTable(left, right, names),
-  );
+  printData(render[given.format](left, right, names));
   return one.status === 0 ? other.status : one.status;
 }
+
+const render: Readonly<Record<Given['format'], (left: Report, right: Report, names?: SideNames) => string>> =
+  {
+    table: comparisonTable,
+    json: (left, right) =>
+      `${JSON.stringify({ left, right, layers: compareLayers(left, right).layers }, null, 2)}\n`,
+    html: comparisonPage,
+  };
 
 /** The report of one side, or the exit status where it has none. */
 async function costSide({

@@ -10,7 +10,7 @@ export interface ComparisonArguments {
   readonly right: ComparedFile;
   /** A git revision: the left side is the file as it is there. */
   readonly base: string | undefined;
-  readonly format: 'table' | 'json';
+  readonly format: 'table' | 'json' | 'html';
 }
 
 /** One side of a comparison. */
@@ -57,7 +57,7 @@ export function readCompare(rest: readonly string[]): ComparisonArguments {
     left: side(first, left),
     right: side(second, right),
     base: reference,
-    format: oneOf('--format', format, ['table', 'json'], 'table'),
+    format: oneOf('--format', format, ['table', 'json', 'html'], 'table'),
   };
 }
 

@@ -23,12 +23,7 @@ export function comparisonTable(
   names: SideNames = { left: 'left', right: 'right' },
   most = 10,
 ): string {
-  const rows = compareTotals(left, right).map(({ name, text, ratio }) => [
-    name,
-    text.left,
-    text.right,
-    ratio === null ? '' : `${significant(ratio)}×`,
-  ]);
+  const totals = comparedTotals(left, right, names);
   const indent = Math.max(names.left.length, names.right.length, 5) + 2;
   const side = (name: string, report: Report): string =>
     `${name.padEnd(indent)}${describeModel(report)}\n${' '.repeat(indent)}${describeScenario(report)}`;
@@ -36,7 +31,7 @@ export function comparisonTable(
     side(names.left, left),
     side(names.right, right),
     '',
-    ...layoutColumns(totalColumns(names), rows),
+    ...layoutColumns(totals.columns, totals.rows),
     ...layerLines(left, right, names, most),
   ];
   return `${lines.join('\n')}\n`;
@@ -49,8 +44,28 @@ const totalColumns = ({ left, right }: SideNames): readonly Column[] => [
   { title: `${right} / ${left}`, align: 'right' },
 ];
 
-/** The layers that make most of the difference, and how many are of one side alone. */
-function layerLines(left: Report, right: Report, names: SideNames, most: number): readonly string[] {
+interface ComparedTable {
+  readonly columns: readonly Column[];
+  readonly rows: readonly (readonly string[])[];
+}
+
+export const comparedTotals = (left: Report, right: Report, names: SideNames): ComparedTable => ({
+  columns: totalColumns(names),
+  rows: compareTotals(left, right).map(({ name, text, ratio }) => [
+    name,
+    text.left,
+    text.right,
+    ratio === null ? '' : `${significant(ratio)}×`,
+  ]),
+});
+
+/** The layers that make most of the difference; `less` says how many differ less, `alone` how many are of one side only; '' where none is. */
+export function comparedLayers(
+  left: Report,
+  right: Report,
+  names: SideNames,
+  most: number,
+): ComparedTable & { readonly less: string; readonly alone: string } {
   const { layers, onlyIn } = compareLayers(left, right);
   const largest = Math.abs(layers[0]?.more ?? Number.NaN);
   const shown = layers.slice(0, most).filter((layer) => isWorthShowing(layer, largest));
@@ -58,19 +73,29 @@ function layerLines(left: Report, right: Report, names: SideNames, most: number)
     count === 0 ? [] : [`${counted(count, 'layer')} only in ${where}`];
   const onOneSide = [...alone(onlyIn.left, names.left), ...alone(onlyIn.right, names.right)];
   const more = layers.length - shown.length;
+  return {
+    columns: layerColumns(names, shown),
+    rows: shown.map((layer) => layerRow(layer, shown)),
+    less:
+      more > 0 && shown.length > 0
+        ? `${counted(more, 'other row')} ${more === 1 ? 'differs' : 'differ'} less`
+        : '',
+    alone: onOneSide.length > 0 ? `Layers are compared by name: ${onOneSide.join(', ')}.` : '',
+  };
+}
+
+function layerLines(left: Report, right: Report, names: SideNames, most: number): readonly string[] {
+  const { columns, rows, less, alone } = comparedLayers(left, right, names, most);
   return [
-    ...(shown.length > 0
+    ...(rows.length > 0
       ? [
           '',
           'Layers that differ most: forward, backward and exposed communication, repeated layers in one row',
-          ...layoutColumns(
-            layerColumns(names, shown),
-            shown.map((layer) => layerRow(layer, shown)),
-          ),
-          ...(more > 0 ? [`${counted(more, 'other row')} ${more === 1 ? 'differs' : 'differ'} less`] : []),
+          ...layoutColumns(columns, rows),
+          ...(less === '' ? [] : [less]),
         ]
       : ['', 'No layer differs']),
-    ...(onOneSide.length > 0 ? ['', `Layers are compared by name: ${onOneSide.join(', ')}.`] : []),
+    ...(alone === '' ? [] : ['', alone]),
   ];
 }
 

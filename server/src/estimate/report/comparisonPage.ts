@@ -1,0 +1,64 @@
+/** Two reports side by side as one self-contained page without a script: totals, then the layers that differ. */
+
+import { chartStyle } from '../../charts/chartStyle.ts';
+import { escapeHtml } from '../../model/escapeHtml.ts';
+import type { Column } from './columns.ts';
+import { describeScenario } from './describeScenario.ts';
+import { pageStyle } from './html.ts';
+import { comparedLayers, comparedTotals, type SideNames } from './renderComparison.ts';
+import type { Report } from './report.ts';
+import { reportStyle } from './reportStyle.ts';
+import { describeModel } from './summary.ts';
+
+/** Layers that a person reads; more are for a program. */
+const mostLayers = 100;
+
+/** `nonce` is that of the only style that holds. */
+export function comparisonPage(
+  left: Report,
+  right: Report,
+  names: SideNames = { left: 'left', right: 'right' },
+  nonce = 'layercost',
+): string {
+  const totals = comparedTotals(left, right, names);
+  const layers = comparedLayers(left, right, names, mostLayers);
+  const side = (name: string, report: Report): string =>
+    `<tr><th scope="row">${escapeHtml(name)}<td>${escapeHtml(describeModel(report))}<br>${escapeHtml(describeScenario(report))}`;
+  return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'nonce-${nonce}'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escapeHtml(right.model.name)}: ${escapeHtml(names.left)} and ${escapeHtml(names.right)}</title>
+<style nonce="${nonce}">${pageStyle}${chartStyle}${reportStyle}</style>
+<main>
+<h1>${escapeHtml(right.model.name)}: ${escapeHtml(names.left)} and ${escapeHtml(names.right)}</h1>
+<table class="summary">
+${side(names.left, left)}
+${side(names.right, right)}
+</table>
+<h2>Totals</h2>
+${tableOf(totals.columns, totals.rows)}
+<h2>Layers that differ</h2>
+${
+  layers.rows.length === 0
+    ? '<p>No layer differs.</p>'
+    : `<p>Forward, backward and exposed communication, the largest difference first; repeated layers are one row.</p>\n${tableOf(layers.columns, layers.rows)}`
+}
+${[layers.less === '' ? '' : `${layers.less}.`, layers.alone]
+  .filter((note) => note !== '')
+  .map((note) => `<p>${escapeHtml(note)}</p>`)
+  .join('\n')}
+</main>
+</html>
+`;
+}
+
+function tableOf(columns: readonly Column[], rows: readonly (readonly string[])[]): string {
+  const kinds = columns.map(({ align }) => (align === 'right' ? ' class="number"' : ''));
+  return `<div class="wide"><table>
+<thead><tr>${columns.map(({ title }, index) => `<th scope="col"${kinds[index]}>${escapeHtml(title)}`).join('')}
+<tbody>
+${rows.map((row) => `<tr>${row.map((cell, index) => `<td${kinds[index]}>${escapeHtml(cell)}`).join('')}`).join('\n')}
+</table></div>`;
+}
