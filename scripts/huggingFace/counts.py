@@ -23,6 +23,8 @@ import transformers  # noqa: E402
 from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
 
 batch, seq = 2, 128
+# Samples of a wave: those of `speech.ts`.
+samples = 160_000
 # Types whose forward asks for values, which meta tensors lack: they run on the CPU, with random weights.
 with_values = {'deberta-v2'}
 # Types whose forward takes one mask for each kind of layer.
@@ -61,6 +63,8 @@ def example(model):
     if model.main_input_name == 'pixel_values':
         size = getattr(config, 'image_size', 224)
         return {'pixel_values': torch.empty(batch, config.num_channels, size, size, device='meta')}
+    if model.main_input_name == 'input_values':
+        return {'input_values': torch.zeros(batch, samples, device='meta')}
     if kind == 'whisper':
         frames = torch.empty(batch, config.num_mel_bins, 2 * config.max_source_positions, device='meta')
         return {'input_features': frames, 'decoder_input_ids': ids, 'decoder_attention_mask': mask}

@@ -21,6 +21,8 @@ export interface Attention {
   };
   /** Elements of a head that are rotated by position; 0 for none. */
   readonly rotated: number;
+  /** The call that normalizes what the kernel gives, before the output projection (BitNet). */
+  readonly outputNorm?: (size: string) => string;
   /** Whether rotated elements are joined with the others even where there are none. */
   readonly rejoined?: boolean;
   /** Whether queries, keys and values are copied behind their transposition (`contiguous()`). */
@@ -72,6 +74,8 @@ export interface AttentionPlace {
   readonly prefix?: string;
   /** The size of a token's vector: a number, or the name of a dim; `hidden_size` where it is left out. */
   readonly width?: string;
+  /** Sequences that attend, each by itself; `batch` where it is left out. */
+  readonly rows?: string;
 }
 
 /** Lines of attention; the last is the output projection. */
@@ -105,7 +109,9 @@ export function attentionLines(of: Attention, place: AttentionPlace): readonly s
       lines.push(`${prefix}${part}_norm: ${norm.call(String(size[part]))} from ${last}`);
       last = `${prefix}${part}_norm`;
     }
-    lines.push(`${prefix}${part}_split: reshape(${last}, batch, ${length}, ${count}, ${of.headSize})`);
+    lines.push(
+      `${prefix}${part}_split: reshape(${last}, ${place.rows ?? 'batch'}, ${length}, ${count}, ${of.headSize})`,
+    );
     if (norm?.over === 'head-by-head')
       lines.push(...headByHead(`${prefix}${part}`, count, norm.call(String(of.headSize))));
     else if (norm !== undefined && norm.over !== 'all') {
@@ -122,6 +128,7 @@ export function attentionLines(of: Attention, place: AttentionPlace): readonly s
   return [
     ...lines,
     ...kernelLines(of, prefix, place),
+    ...(of.outputNorm === undefined ? [] : [`${prefix}attn_sub_norm: ${of.outputNorm(String(size.q))}`]),
     `${prefix}${names.o_proj}: Linear(${width}${option(of.outputBias)})`,
   ];
 }
@@ -132,7 +139,7 @@ export function kernelLines(of: Attention, prefix: string, place: AttentionPlace
   return [
     ...(written ? writtenKernel(of, prefix, place) : fusedKernel(of, prefix, place)),
     `${prefix}joined: transpose(1, 2)`,
-    `${prefix}merged: reshape(batch, ${place.length}, ${of.heads * of.headSize})`,
+    `${prefix}merged: reshape(${place.rows ?? 'batch'}, ${place.length}, ${of.heads * of.headSize})`,
   ];
 }
 

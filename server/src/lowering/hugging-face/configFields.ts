@@ -20,6 +20,7 @@ const typesByName: Readonly<Record<string, KnownType>> = knownTypes;
 const olderNames: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   bloom: { hidden_size: 'n_embed' },
   falcon: { hidden_size: 'n_embed' },
+  lfm2: { intermediate_size: 'block_ff_dim', tie_word_embeddings: 'tie_embedding' },
 };
 
 /** More than any network has; a size beyond it is a mistake. */

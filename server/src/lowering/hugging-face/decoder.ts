@@ -4,6 +4,7 @@ import { activationBlocks } from './activations.ts';
 import { type Attention, attentionLines } from './attentionLines.ts';
 import { type FeedForward, feedForwardLines } from './feedForwardLines.ts';
 import { type LatentAttention, latentAttentionLines } from './latentAttentionLines.ts';
+import { type Mixer, mixerLines } from './mixerLines.ts';
 import type { SpecParts } from './specText.ts';
 
 export interface Decoder {
@@ -43,7 +44,7 @@ export interface Decoder {
 
 export interface Run {
   readonly count: number;
-  readonly attention: Attention | LatentAttention;
+  readonly attention: Attention | LatentAttention | Mixer;
   readonly feedForward: FeedForward;
 }
 
@@ -64,7 +65,7 @@ export function decoderParts(of: Decoder, name: string, length?: number): SpecPa
   const names = runNames(of.runs);
   for (const [index, { count, attention, feedForward }] of of.runs.entries()) {
     const runName = names[index] ?? 'decoder';
-    const mask = 'latent' in attention ? [] : masksOf(attention, seq);
+    const mask = 'heads' in attention && !('latent' in attention) ? masksOf(attention, seq) : [];
     for (const { name: maskName, lines } of mask) masks.set(maskName, lines);
     const [first, second] = mask.map(({ name: maskName }) => maskName);
     const masked =
@@ -202,6 +203,7 @@ function runNames(runs: readonly Run[]): readonly string[] {
   const described = runs.map(({ attention, feedForward }) =>
     [
       ...(windows.size > 1 ? ['window' in attention ? 'sliding' : 'full'] : []),
+      ...('mixer' in attention ? ['convolution'] : []),
       ...(mixtures.size > 1 ? [feedForward.kind === 'mixture' ? 'sparse' : 'dense'] : []),
       'decoder',
     ].join('_'),
@@ -215,16 +217,14 @@ function runNames(runs: readonly Run[]): readonly string[] {
 const dropoutLines = (name: string, share: number | undefined): readonly string[] =>
   share === undefined || share <= 0 ? [] : [`${name}: Dropout(${share})`];
 
-function blockLines(
-  of: Decoder,
-  attention: Attention | LatentAttention,
-  feedForward: FeedForward,
-): readonly string[] {
+function blockLines(of: Decoder, attention: Run['attention'], feedForward: FeedForward): readonly string[] {
   const norm = of.norm('hidden_size');
   const attend = (source: string): readonly string[] => [
-    ...('latent' in attention
-      ? latentAttentionLines(attention, source)
-      : attentionLines(attention, { source, length: 'seq' })),
+    ...('mixer' in attention
+      ? mixerLines(attention, source, of.hidden)
+      : 'latent' in attention
+        ? latentAttentionLines(attention, source)
+        : attentionLines(attention, { source, length: 'seq' })),
     ...dropoutLines('attention_dropout', of.dropout),
   ];
   const feed = (source: string): readonly string[] => [

@@ -20,6 +20,11 @@ export const rmsNorm =
   (size: string): string =>
     `RMSNorm(${size}, eps=${eps}, fused=False)`;
 
+const bareRmsNorm =
+  (eps: number) =>
+  (size: string): string =>
+    `RMSNorm(${size}, eps=${eps}, elementwise_affine=False, fused=False)`;
+
 export const layerNorm =
   (eps: number, options = '') =>
   (size: string): string =>
@@ -356,6 +361,72 @@ const hunyuanMoe: DecoderType = (fields) => {
   });
 };
 
+/** Experts in the layers that `moe_layers` lists, else in every so many; positions in all but every so many (Llama 4). */
+const llama4: DecoderType = (fields) => {
+  const listed = fields.list('moe_layers');
+  const step = fields.number('interleave_moe_layer_step', 1);
+  const rotates = fields.list('no_rope_layers') ?? [];
+  const interval = fields.number('no_rope_layer_interval', 4);
+  const isRotated = (layer: number): boolean =>
+    rotates.length === 0 ? (layer + 1) % interval !== 0 : rotates[layer] !== 0;
+  const isSparse = (layer: number): boolean =>
+    listed === undefined ? layer >= step - 1 && (layer - step + 1) % step === 0 : listed.includes(layer);
+  const experts: FeedForward = {
+    kind: 'all-experts',
+    experts: fields.size('num_local_experts'),
+    hidden: fields.size('intermediate_size'),
+    activation: activationOf(fields),
+  };
+  const dense = gated(fields, fields.size('intermediate_size_mlp'), false);
+  const chunk = fields.optionalSize('attention_chunk_size');
+  const near = groupedAttention(fields, {
+    ...(fields.flag('use_qk_norm', true)
+      ? { queryNorm: { over: 'head', call: bareRmsNorm(fields.number('rms_norm_eps', 1e-5)) } }
+      : {}),
+    ...(chunk === undefined ? {} : { window: chunk }),
+  });
+  const far = groupedAttention(fields, { rotated: 0 });
+  return {
+    ...llamaLike(fields),
+    runs: runsOf(fields.size('num_hidden_layers'), (layer) => ({
+      attention: isRotated(layer) ? near : far,
+      feedForward: isSparse(layer) ? experts : dense,
+    })),
+  };
+};
+
+/** Attention in the layers that a list names, a short convolution in the others (LFM2). */
+const lfm2: DecoderType = (fields) => {
+  const types = fields.list('layer_types');
+  const attending = fields.list('full_attn_idxs');
+  const isFull = (layer: number): boolean =>
+    types === undefined
+      ? attending === undefined || attending.includes(layer)
+      : types[layer] === 'full_attention';
+  const norm = rmsNorm(fields.number('norm_eps', 1e-5));
+  const given = fields.size('intermediate_size');
+  const multiple = fields.size('block_multiple_of');
+  const scaled = Math.floor(fields.number('block_ffn_dim_multiplier', 1) * Math.floor((2 * given) / 3));
+  const adjusted = fields.has('block_ffn_dim_multiplier')
+    ? multiple * Math.ceil(scaled / multiple)
+    : Math.floor((2 * given) / 3);
+  const feedForward = gated(fields, fields.flag('block_auto_adjust_ff_dim', true) ? adjusted : given, false);
+  const attention = groupedAttention(fields, { dropout: 0, queryNorm: { over: 'head', call: norm } });
+  const mixer = {
+    mixer: 'short-convolution',
+    kernel: fields.size('conv_L_cache'),
+    bias: fields.flag('conv_bias'),
+  } as const;
+  return {
+    ...llamaLike(fields),
+    norm,
+    runs: runsOf(fields.size('num_hidden_layers'), (layer) => ({
+      attention: isFull(layer) ? attention : mixer,
+      feedForward,
+    })),
+  };
+};
+
 const llama: DecoderType = (fields) => llamaLike(fields);
 
 const qwen2: DecoderType = (fields) => llamaLike(fields, { attention: { bias: true, outputBias: false } });
@@ -368,6 +439,20 @@ export const decoderTypes: Readonly<Record<string, DecoderType>> = {
   ministral: llama,
   ministral3: llama,
   smollm3: llama,
+  llama4_text: llama4,
+  lfm2,
+  eurobert: (fields) => {
+    if (fields.architecture?.endsWith('ForSequenceClassification'))
+      fields.problems.push('the head of `EuroBertForSequenceClassification` is not known');
+    return llamaLike(fields, { attention: { causal: false } });
+  },
+  bitnet: (fields) => {
+    const norm = rmsNorm(fields.number('rms_norm_eps', 1e-5));
+    return llamaLike(fields, {
+      attention: { outputNorm: norm },
+      feedForward: () => ({ ...gated(fields, undefined, false), norm }) as FeedForward,
+    });
+  },
   ernie4_5: (fields) => {
     const bias = fields.flag('use_bias');
     return llamaLike(fields, {

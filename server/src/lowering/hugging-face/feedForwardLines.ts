@@ -14,8 +14,19 @@ export type FeedForward =
       readonly names?: readonly [up: string, down: string];
       /** Share of what the last product reads that is zeroed in training. */
       readonly dropout?: number;
+      /** The call that normalizes what the last of gated products reads (BitNet). */
+      readonly norm?: (size: string) => string;
     }
+  | AllExperts
   | Mixture;
+
+/** Experts that each compute every token, of which all but the chosen ones are given zeros (Llama 4), beside one for all. */
+export interface AllExperts {
+  readonly kind: 'all-experts';
+  readonly experts: number;
+  readonly hidden: number;
+  readonly activation: string;
+}
 
 export interface Mixture {
   readonly kind: 'mixture';
@@ -52,6 +63,8 @@ export function feedForwardLines(of: FeedForward, source: string): readonly stri
     }
     case 'mixture':
       return mixtureLines(of, source);
+    case 'all-experts':
+      return allExpertsLines(of, source);
   }
 }
 
@@ -64,6 +77,7 @@ function gatedLines(
     readonly bias: boolean;
     readonly packed?: boolean;
     readonly dropout?: number;
+    readonly norm?: (size: string) => string;
   },
   source: string,
   prefix: string,
@@ -73,6 +87,7 @@ function gatedLines(
   const tail = [
     `${prefix}gated: mul(${prefix}act_fn, ${prefix}up_proj)`,
     ...dropoutLines(of.dropout),
+    ...(of.norm === undefined ? [] : [`${prefix}ffn_sub_norm: ${of.norm(String(of.hidden))}`]),
     `${prefix}down_proj: Linear(hidden_size${bias})`,
   ];
   if (of.packed === true) {
@@ -111,5 +126,31 @@ function mixtureLines(of: Mixture, source: string): readonly string[] {
     'shared_share: Sigmoid()',
     'shared_weighed: mul(shared_share, shared_down_proj)',
     'mixed: add(shared_weighed, experts)',
+  ];
+}
+
+/** Every expert reads all tokens, weighed by its score (modeling_llama4.py, `Llama4TextMoe`). */
+function allExpertsLines(of: AllExperts, source: string): readonly string[] {
+  const { experts, hidden } = of;
+  return [
+    `flat: reshape(${source}, batch*seq, hidden_size)`,
+    `router: Linear(${experts}, bias=False)`,
+    'scores: Sigmoid()',
+    'scores_of_experts: transpose(0, 1)',
+    'shares: unsqueeze(-1)',
+    'apart: unsqueeze(flat, 0)',
+    `copies: repeat(${experts}, 1, 1)`,
+    'routed: mul(copies, shares)',
+    `gate_up_proj: Parameter(${experts}, hidden_size, ${2 * hidden})`,
+    'gate_up: bmm(routed, gate_up_proj)',
+    'gate, up: chunk(2, dim=-1)',
+    `act_fn: ${activationCall(of.activation)} from gate`,
+    'gated: mul(up, act_fn)',
+    `down_proj: Parameter(${experts}, ${hidden}, hidden_size)`,
+    'given: bmm(gated, down_proj)',
+    'summed: sum(dim=0)',
+    ...gatedLines({ hidden, activation: of.activation, bias: false }, 'flat', 'shared_'),
+    'both: add(shared_down_proj, summed)',
+    'mixed: reshape(batch, seq, hidden_size)',
   ];
 }

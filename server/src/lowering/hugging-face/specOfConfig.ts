@@ -22,6 +22,8 @@ import { modernBert } from './modernBert.ts';
 import { notesOfConfig } from './notesOfConfig.ts';
 import { t5, whisper } from './sequenceToSequence.ts';
 import { type SpecParts, specText } from './specText.ts';
+import { speechEncoder } from './speech.ts';
+import { swin } from './swin.ts';
 import { textPartOf } from './textPart.ts';
 
 export interface SpecOfConfig {
@@ -101,7 +103,7 @@ function specBy(
 
 /** Ends of the names of classes whose head the types here write. */
 const knownClasses =
-  /(Model|ModelWithProjection|For(CausalLM|MaskedLM|PreTraining|SequenceClassification|TokenClassification|QuestionAnswering|ConditionalGeneration|ImageClassification(WithTeacher)?))$/;
+  /(Model|ModelWithProjection|For(CausalLM|CTC|MaskedLM|PreTraining|SequenceClassification|TokenClassification|QuestionAnswering|ConditionalGeneration|ImageClassification(WithTeacher)?))$/;
 
 /** `length`: tokens of a sequence, where somebody says so. */
 type WriteSpec = (fields: ConfigFields, name: string, length?: number) => SpecParts;
@@ -130,6 +132,11 @@ const types: Readonly<Record<string, WriteSpec>> = {
   mt5: t5,
   umt5: t5,
   whisper,
+  swin,
+  wav2vec2: speechEncoder,
+  hubert: speechEncoder,
+  unispeech: speechEncoder,
+  'unispeech-sat': speechEncoder,
 };
 
 export const knownTypes = Object.keys(types);

@@ -37,6 +37,8 @@ const wholes: Readonly<Record<string, Whole>> = {
   gemma3: whole('gemma3_text', true),
   idefics2: whole('mistral', false),
   idefics3: whole('llama', false),
+  lfm2_vl: whole('lfm2', true),
+  llama4: whole('llama4_text', false),
   internvl: whole('qwen2', true),
   llava: whole('llama', 'as-text'),
   llava_next: whole('llama', false),
