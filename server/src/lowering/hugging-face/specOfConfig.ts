@@ -10,6 +10,7 @@ import type { Issue } from '../../model/issue.ts';
 import { nearestName } from '../../model/nearestName.ts';
 import { albert } from './albert.ts';
 import { bartTypes } from './bartTypes.ts';
+import { beit } from './beit.ts';
 import { clipTypes } from './clip.ts';
 import { ConfigFields } from './configFields.ts';
 import { convolutionalTypes } from './convolutional.ts';
@@ -20,6 +21,7 @@ import { dinov2 } from './dinov2.ts';
 import { encoderTypes } from './encoderTypes.ts';
 import { modernBert } from './modernBert.ts';
 import { notesOfConfig } from './notesOfConfig.ts';
+import { segformer } from './segformer.ts';
 import { t5, whisper } from './sequenceToSequence.ts';
 import { type SpecParts, specText } from './specText.ts';
 import { speechEncoder } from './speech.ts';
@@ -75,7 +77,8 @@ function specBy(
 ): SpecOfConfig {
   const fields = new ConfigFields(config);
   const { architecture } = fields;
-  if (architecture !== undefined && !knownClasses.test(architecture)) {
+  const own = Object.hasOwn(ownClasses, fields.type) ? ownClasses[fields.type] : undefined;
+  if (architecture !== undefined && !knownClasses.test(architecture) && own?.test(architecture) !== true) {
     return failed(
       'config/unknown-type',
       `The head of the class ${JSON.stringify(architecture.slice(0, 80))} is not known: export the model with \`layercost export\` or \`torch.onnx.export\``,
@@ -103,7 +106,17 @@ function specBy(
 
 /** Ends of the names of classes whose head the types here write. */
 const knownClasses =
-  /(Model|ModelWithProjection|For(CausalLM|CTC|MaskedLM|PreTraining|SequenceClassification|TokenClassification|QuestionAnswering|ConditionalGeneration|ImageClassification(WithTeacher)?))$/;
+  /(Model|ModelWithProjection|For(CausalLM|MaskedLM|PreTraining|SequenceClassification|TokenClassification|QuestionAnswering|ConditionalGeneration|ImageClassification(WithTeacher)?))$/;
+
+/** Ends of the names of classes that some types alone have here; other types would be written without that head. */
+const ownClasses: Readonly<Record<string, RegExp>> = {
+  beit: /ForMaskedImageModeling$/,
+  segformer: /ForSemanticSegmentation$/,
+  wav2vec2: /ForCTC$/,
+  hubert: /ForCTC$/,
+  unispeech: /ForCTC$/,
+  'unispeech-sat': /ForCTC$/,
+};
 
 /** `length`: tokens of a sequence, where somebody says so. */
 type WriteSpec = (fields: ConfigFields, name: string, length?: number) => SpecParts;
@@ -133,6 +146,9 @@ const types: Readonly<Record<string, WriteSpec>> = {
   umt5: t5,
   whisper,
   swin,
+  beit,
+  'data2vec-vision': beit,
+  segformer,
   wav2vec2: speechEncoder,
   hubert: speechEncoder,
   unispeech: speechEncoder,
