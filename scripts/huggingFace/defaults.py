@@ -1,6 +1,7 @@
 """
 Writes server/src/lowering/hugging-face/configDefaults.json: for each type of model that Layercost knows, the defaults
-of its fields and what it calls them, as the configuration classes of transformers have them.
+of its fields and what it calls them, as the configuration classes of transformers have them. `types` has each type with its
+names of fields; `defaults` has for each field every value it has, followed by the types that have it, counted in their order.
 
 Fields that no line of that folder names are left out.
 
@@ -59,9 +60,21 @@ def known(model_type, named):
     return {'names': names, 'defaults': defaults}
 
 
+def table(types):
+    """By field, as most types have the same few values."""
+    fields = {}
+    for index, of_type in enumerate(types.values()):
+        for field, value in of_type['defaults'].items():
+            fields.setdefault(field, {}).setdefault(json.dumps(value), []).append(index)
+    defaults = {
+        field: [part for value, of_types in values.items() for part in (json.loads(value), of_types)]
+        for field, values in sorted(fields.items())
+    }
+    return {'types': {name: of_type['names'] for name, of_type in types.items()}, 'defaults': defaults}
+
+
 if __name__ == '__main__':
     path = folder / 'configDefaults.json'
     named = named_fields()
-    names = sorted({*json.loads(path.read_text()), *sys.argv[1:]})
-    lines = ',\n'.join(f'  {json.dumps(name)}: {json.dumps(known(name, named), sort_keys=True)}' for name in names)
-    path.write_text('{\n' + lines + '\n}\n')
+    names = sorted({*json.loads(path.read_text())['types'], *sys.argv[1:]})
+    path.write_text(json.dumps(table({name: known(name, named) for name in names}), indent=2) + '\n')

@@ -46,7 +46,7 @@ function costed(text: string, dimensions: Readonly<Record<string, number>> = { b
 test('every known type has rows and defaults', () => {
   const rowTypes = new Set(rows.map(({ config }) => config.model_type));
   expect(knownTypes.filter((type) => !rowTypes.has(type))).toEqual([]);
-  expect(Object.keys(configDefaults).sort()).toEqual([...knownTypes].sort());
+  expect(Object.keys(configDefaults.types).sort()).toEqual([...knownTypes].sort());
 });
 
 test('the page lists every known type', () => {

@@ -6,7 +6,7 @@
 
 import type { HuggingFaceConfig } from '../../formats/hugging-face/readConfig.ts';
 import { isObject } from '../../formats/parseJson.ts';
-import knownTypes from './configDefaults.json' with { type: 'json' };
+import table from './configDefaults.json' with { type: 'json' };
 
 interface KnownType {
   /** What a field is called in files of this type. */
@@ -14,7 +14,32 @@ interface KnownType {
   readonly defaults: Readonly<Record<string, unknown>>;
 }
 
-const typesByName: Readonly<Record<string, KnownType>> = knownTypes;
+/** What each type calls its fields, in the order that `defaults` counts them. */
+const namesOfTypes: Readonly<Record<string, Readonly<Record<string, string>>>> = table.types;
+
+/** For each field the values it has, each followed by a list of the types that have it. */
+const valuesOfFields: Readonly<Record<string, readonly unknown[]>> = table.defaults;
+
+const readTypes = new Map<string, KnownType>();
+
+function knownType(type: string): KnownType {
+  const index = Object.keys(namesOfTypes).indexOf(type);
+  if (index < 0) return { names: {}, defaults: {} };
+  const known = readTypes.get(type) ?? readType(type, index);
+  readTypes.set(type, known);
+  return known;
+}
+
+function readType(type: string, index: number): KnownType {
+  const defaults: Record<string, unknown> = {};
+  for (const [field, values] of Object.entries(valuesOfFields)) {
+    for (let at = 0; at < values.length; at += 2) {
+      const types = values[at + 1];
+      if (Array.isArray(types) && types.includes(index)) defaults[field] = values[at];
+    }
+  }
+  return { names: namesOfTypes[type] ?? {}, defaults };
+}
 
 /** What files call a field that today's classes still read, and prefer (`kwargs.pop` in `configuration_*.py`). */
 const olderNames: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -38,10 +63,7 @@ export class ConfigFields {
   constructor(config: HuggingFaceConfig, problems: string[] = []) {
     this.#config = config;
     this.problems = problems;
-    this.#known = (Object.hasOwn(typesByName, config.type) ? typesByName[config.type] : undefined) ?? {
-      names: {},
-      defaults: {},
-    };
+    this.#known = knownType(config.type);
   }
 
   get type(): string {
