@@ -240,12 +240,15 @@ export interface LayerLines {
   readonly lines: readonly number[];
 }
 
-/** Client to server: the layer spec of a `config.json` of transformers. */
+/** Client to server: the layer spec of a `config.json` of transformers, or of the metadata of a GGUF file. */
 export const writeConfigSpec = 'layercost/configSpec';
-export interface ConfigSpecParams {
-  readonly text: string;
+export type ConfigSpecParams = {
   readonly name: string;
-}
+} & (
+  | { readonly text: string }
+  /** Address of a GGUF file, of which the server reads the header. */
+  | { readonly weights: string }
+);
 export interface ConfigSpecResult {
   /** Absent where no spec can be written. */
   readonly spec?: string;

@@ -27,6 +27,7 @@ import {
 import { encodeModel } from '../support/onnxBytes.ts';
 import {
   layersAddress,
+  readsFiles,
   startTestServer,
   type TestClient,
   type TestServerOptions,
@@ -710,6 +711,16 @@ it('writes the layer spec of a config', async () => {
     connection.sendRequest(writeConfigSpec, { text: JSON.stringify(config), name: 'config.json' });
   expect((await ask({ model_type: 'llama' })).spec).toMatch(/^ {2}- layers: decoder\(\) \* 32$/m);
   expect(await ask({ model_type: 'lama' })).toEqual({ problem: expect.stringContaining('"llama"') });
+});
+
+it('writes the layer spec of a GGUF file from its header', async () => {
+  const { connection } = await start({ platform: readsFiles });
+  const ask = (file: URL): Promise<ConfigSpecResult> =>
+    connection.sendRequest(writeConfigSpec, { weights: file.href, name: 'model.gguf' });
+  const known = await ask(new URL('../formats/gguf/models/llama.gguf', import.meta.url));
+  expect(known.spec).toMatch(/^ {2}- layers: decoder\(\) \*/m);
+  const other = await ask(new URL('server.test.ts', import.meta.url));
+  expect(other).toEqual({ problem: expect.stringContaining('is no whole GGUF file') });
 });
 
 const fakeDevice = { kind: 'cpu', name: 'a fake', torch: '9.9', precision: 'fp32' } as const;

@@ -12,7 +12,7 @@ import { type OpenDocuments, openDocuments } from './openDocuments.ts';
 import { type OpenTexts, openTexts } from './openTexts.ts';
 import { operatorsBeside } from './operatorsBeside.ts';
 import type { Platform } from './platform.ts';
-import { fileReader } from './readFile.ts';
+import { fileReader, type ReadFile } from './readFile.ts';
 import { type RelatedSpecs, relatedSpecs } from './relatedSpecs.ts';
 import { turnOfTimer } from './runSteps.ts';
 import type { Session } from './session.ts';
@@ -40,6 +40,8 @@ export interface ServerContext extends Answering {
   /** Sends what a view shows without a request. */
   readonly shown: ShownViews;
   readonly listFolder: ListFolder;
+  /** Opens a file by its address. */
+  readonly read: ReadFile;
   /** Specs that include a document, that it includes, or that share what it includes. */
   readonly related: RelatedSpecs;
   /** Lets messages that arrived meanwhile be handled. */
@@ -107,6 +109,7 @@ export function serverContext(connection: Connection, platform: Platform): Serve
     openTexts: openTexts((uri) => texts.get(uri), includes.texts),
     shown,
     listFolder,
+    read,
     related: relatedSpecs({
       texts: () => texts.all(),
       included: includes.texts,
