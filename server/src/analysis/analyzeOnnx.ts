@@ -31,6 +31,7 @@ import type { ModelAnalysis } from './modelAnalysis.ts';
 import { collectOperatorKinds } from './operatorKinds.ts';
 import { originOf } from './originOf.ts';
 import { planCosting } from './planCosting.ts';
+import { recordedDetachments } from './recordedDetachments.ts';
 import { namedScatters } from './recordedScatters.ts';
 import { foldGraph } from './repetition/foldGraph.ts';
 import { proveRepetition } from './repetition/proveRepetition.ts';
@@ -40,6 +41,7 @@ import { namesOfLostModules } from './restoration/lostModules.ts';
 import { restoreWeights } from './restoreWeights.ts';
 import { splitMergedCalls } from './splitMergedCalls.ts';
 import { splitRecordedCalls } from './splitRecordedCalls.ts';
+import { straightThrough } from './straightThrough.ts';
 import { unrollLoops } from './unrollLoops.ts';
 
 /**
@@ -72,9 +74,11 @@ export function* analyzeInSteps(
   const issues = [...(provided?.issues ?? []), ...expanded.issues, ...useful.issues, ...fused];
   const given = givenLayers(provided ?? {}, model.graph.nodes.length);
   const { graph } = stored;
-  const nodes = namedScatters(stored.nodes, given);
+  const stopped = provided === undefined ? recordedDetachments(stored) : undefined;
+  const nodes = namedScatters(stopped?.nodes ?? stored.nodes, given);
+  const detached = provided?.detached ?? new Set([...(stopped?.detached ?? []), ...straightThrough(nodes)]);
   const repetitions = folds ? statedRepetitions({ ...model, graph }, nodes, provided) : [];
-  const subject = { model, graph, nodes, issues, provided, given };
+  const subject = { model, graph, nodes, issues, provided, given, detached };
   return (yield* analyzeNodes(subject, repetitions)).analysis;
 }
 
@@ -91,6 +95,8 @@ interface Subject {
   readonly issues: readonly Issue[];
   readonly provided: ProvidedStructure | undefined;
   readonly given: GivenLayers;
+  /** Values that no gradient passes behind. */
+  readonly detached: ReadonlySet<string>;
 }
 
 interface Analyzed {
@@ -125,6 +131,7 @@ function* analyzeGraph({
   issues: known,
   provided,
   given,
+  detached,
 }: Subject): Steps<Analyzed> {
   const issues: Issue[] = [...known];
   const operatorSets = new Map(
@@ -140,7 +147,7 @@ function* analyzeGraph({
     namedReasons: { left: mostNamedReasons },
   });
   const { scopes, captured } = inferred;
-  const graph = withDetached(inferred.graph, provided?.detached);
+  const graph = withDetached(inferred.graph, detached);
   yield;
   const { roles, parameters, frozen, uses } = findRoles(graph, captured, provided?.roles ?? new Map());
   issues.push(...issuesOfComputedWeights(graph, parameters));
@@ -187,7 +194,7 @@ function withRoles(graph: Graph, roles: ReadonlyMap<string, ValueRole>): Graph {
   return { ...graph, inputs: graph.inputs.filter((name) => values.get(name)?.role === 'input'), values };
 }
 
-function withDetached(graph: Graph, detached: ReadonlySet<string> = new Set()): Graph {
+function withDetached(graph: Graph, detached: ReadonlySet<string>): Graph {
   if (detached.size === 0) return graph;
   const values = new Map(graph.values);
   for (const name of detached) {

@@ -234,6 +234,11 @@ export const issueCodes = {
     explanation:
       'The exporter of PyTorch records all parameters of the program. Its optimizer merges operators that compute the same from equal tensors, as normalizations do before training, and computes beforehand what depends on parameters alone. Parameters, time and memory of such modules are missing.',
   },
+  'graph/assumed-gradients': {
+    title: 'The file does not say whether a network is trained',
+    explanation:
+      'ONNX has neither `torch.no_grad` nor `requires_grad`. Teachers, momentum encoders and target networks look like trained ones. Calls of `detach` that the exporter recorded are read; the TorchScript exporter records none. Freeze what is not trained, or cost an archive of torch.export, which says it.',
+  },
   'graph/lost-projection': {
     title: 'The exporter left the projection of an LSTM out',
     explanation:

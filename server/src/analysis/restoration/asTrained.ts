@@ -6,6 +6,7 @@ import { finish, type Steps } from '../../model/steps.ts';
 import { analyzeInSteps } from '../analyzeOnnx.ts';
 import { issuesOfRuntimeFusions } from '../issuesOfFusedOperators.ts';
 import type { OpenedModel } from '../openedModel.ts';
+import { assumedGradients } from './assumedGradients.ts';
 import { evaluationExport } from './evaluationExport.ts';
 import { type FakeQuantized, withFakeQuantization } from './fakeQuantization.ts';
 import type { FoldedNormalization } from './foldedNormalization.ts';
@@ -51,6 +52,7 @@ function* changesOf({ analysis, ...file }: OpenedModel): Steps<Changes> {
     issuesOfRuntimeFusions(onnx),
     evaluated ?? [],
     lostModules(onnx) ?? [],
+    assumedGradients(onnx) ?? [],
     lostProjections(onnx) ?? [],
   ].flat();
   const isSame = unfused === onnx;

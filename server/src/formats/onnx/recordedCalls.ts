@@ -37,6 +37,14 @@ export function readByCall(
   return read;
 }
 
+/** The results and inputs of the program that the call of a node reads, in its order; `undefined` where no call is recorded. */
+export function argumentsOfCall({ metadata }: Pick<OnnxNode, 'metadata'>): readonly string[] | undefined {
+  const call = metadata.get('pkg.torch.onnx.fx_node');
+  const start = call?.indexOf('](args = ') ?? -1;
+  if (call === undefined || start < 0) return undefined;
+  return [...call.slice(start).matchAll(/%(\w+)/g)].map(([, name = '']) => name);
+}
+
 /**
  * The parameters that stand at the weights of one operator. `weights`: the tensor of the file at each, by the name that it
  * was stored under. Where both have the same last names (`weight`, `bias`), these decide, as a call may have its bias first; else

@@ -27,8 +27,13 @@ export function keptForBackward(step: EagerStep, typed: TypedOperator): readonly
  * Whether a sum of rows is that of `embedding_bag`, which keeps their bags and not the rows as `index_add` does: where nothing but
  * a scale stands between it and a look-up in a trained table.
  */
-function sumsBags({ training: { analysis } }: EagerStep, { operator, cost }: TypedOperator): boolean {
-  if (operator.type !== 'ScatterND' || cost.saved.length !== 2) return false;
+function sumsBags(
+  { training: { analysis, tensors } }: EagerStep,
+  { operator, cost }: TypedOperator,
+): boolean {
+  if (operator.type !== 'ScatterND' || cost.saved.length === 0) return false;
+  if (!['add', 'max'].includes(reductionOf(operator))) return false;
+  if (tensors.get(operator.inputs[1] ?? '')?.dimensions.at(-1) !== 1) return false;
   const { values, operators } = analysis.graph;
   const makerOf = (name = ''): Operator | undefined => operators[values.get(name)?.producer ?? -1];
   let rows = makerOf(operator.inputs[2]);
@@ -36,12 +41,22 @@ function sumsBags({ training: { analysis } }: EagerStep, { operator, cost }: Typ
   return rows?.type === 'Gather' && values.get(rows.inputs[0] ?? '')?.role === 'parameter';
 }
 
-/** Where bags begin, how long they are, and where their greatest rows are, which `embedding_bag` gives and keeps (derivatives.yaml). */
+/**
+ * The bag of each row, where bags begin, how long they are, and where the greatest rows are, which `embedding_bag` keeps besides its
+ * indices (PyTorch 2.13 derivatives.yaml; aten/src/ATen/native/cuda/EmbeddingBag.cu, `_embedding_bag_cuda`).
+ */
 function keptOfBags({ training }: EagerStep, { operator, cost }: TypedOperator): readonly SavedTensor[] {
-  const [places] = cost.saved;
-  const bags = training.tensors.get(operator.outputs[0] ?? '')?.dimensions[0];
-  if (places === undefined || bags === undefined) return cost.saved;
-  return [places, { kind: 'extra', name: 'bags', traffic: { float32Elements: 0, fixedBytes: 3 * 8 * bags } }];
+  const result = training.tensors.get(operator.outputs[0] ?? '');
+  const rows = training.tensors.get(operator.inputs[2] ?? '')?.dimensions[0];
+  const bags = result?.dimensions[0];
+  if (result === undefined || rows === undefined || bags === undefined) return cost.saved;
+  const count = rows + 2 * bags + (reductionOf(operator) === 'max' ? result.elements : 0);
+  return [{ kind: 'extra', name: 'bags', traffic: { float32Elements: 0, fixedBytes: 8 * count } }];
+}
+
+function reductionOf({ attributes }: Operator): string {
+  const reduction = attributes.get('reduction');
+  return reduction?.kind === 'string' ? reduction.value : 'none';
 }
 
 const ofResult: readonly SavedTensor[] = [{ kind: 'output', index: 0 }];
@@ -65,9 +80,21 @@ function keptTensor(
     ];
   }
   const name = (tensor.kind === 'input' ? operator.inputs : operator.outputs)[tensor.index];
-  return name === undefined
-    ? noTensors
-    : keptValue(step, typed, name, inPyTorch(operator)?.operands === 'matrices');
+  if (name === undefined) return noTensors;
+  const axes = tensor.kind === 'input' && tensor.index === 1 ? indicesOfAxes(step, operator) : undefined;
+  if (axes !== undefined) return axes.flatMap((indices) => keptValue(step, typed, indices));
+  return keptValue(step, typed, name, inPyTorch(operator)?.operands === 'matrices');
+}
+
+/**
+ * The indices of each axis, where an operator of ONNX reads them joined. `index` and `index_put` take one tensor for each axis, and
+ * keep those as they were given, before they are expanded to one shape (PyTorch 2.13 tools/autograd/derivatives.yaml).
+ */
+function indicesOfAxes({ training }: EagerStep, { inputs, type }: Operator): readonly string[] | undefined {
+  if (type !== 'GatherND' && type !== 'ScatterND') return undefined;
+  const { operators, values } = training.analysis.graph;
+  const joined = operators[values.get(inputs[1] ?? '')?.producer ?? -1];
+  return joined?.type === 'Concat' ? joined.inputs : undefined;
 }
 
 /**
@@ -93,7 +120,7 @@ export function keptValue(
   const writtenOut = laidOut ? broadcastOperand(training, operator, name) : undefined;
   // A table is there all the time, unless an operator makes it in each step.
   if (isStoredTable(training.analysis.graph, value) && writtenOut === undefined) return noTensors;
-  if (isWeight(value.role) && bytesPerElement === stored) return noTensors;
+  if (isWeight(value.role) && bytesPerElement === stored && writtenOut === undefined) return noTensors;
   const weightCopy = isWeight(value.role);
   if (writtenOut !== undefined) {
     return [

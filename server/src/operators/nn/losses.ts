@@ -64,9 +64,8 @@ export const losses: readonly OperatorDefinition[] = [
         context.output(1) === undefined
           ? ({ kind: 'extra', name: 'log-probabilities', traffic: trafficOf(scores) } as const)
           : savedOutput(1);
-      // Probabilities as targets are as many as scores, and the product with them is kept for (aten/src/ATen/native/LossNLL.cpp).
-      const isOfProbabilities = context.input(1)?.elements === scores.elements;
-      const saved = isOfProbabilities ? [result, savedInput(1)] : [result];
+      // Labels, and probabilities in their place (aten/src/ATen/native/LossNLL.cpp; tools/autograd/derivatives.yaml, 2.13).
+      const saved = [result, savedInput(1)];
       return cost('reduction', forward, { ...backwardOf(context, () => backward), saved });
     },
   }),
@@ -89,7 +88,9 @@ export const losses: readonly OperatorDefinition[] = [
       });
       if (!needsGradient(context)) return cost('reduction', forward);
       const backward = work({ operations: labels.elements, traffic: trafficOf(scores, labels) });
-      return cost('reduction', forward, { ...backwardOf(context, () => backward), saved: [savedInput(1)] });
+      // Scores give backward their shape alone, and are kept all the same (tools/autograd/derivatives.yaml, nll_loss_forward, 2.13).
+      const saved = [savedInput(0), savedInput(1)];
+      return cost('reduction', forward, { ...backwardOf(context, () => backward), saved });
     },
   }),
 ];
