@@ -16,7 +16,9 @@ export interface RecordedCall extends CompositeMatch {
 /** By the name of the function, with its overload where overloads keep other things. */
 const keptBy: Readonly<Record<string, Kept>> = {
   'aten.atan2': 'inputs',
+  'aten.bilinear': 'inputs',
   'aten.binary_cross_entropy': 'inputs',
+  'aten.diagonal': 'nothing',
   'aten.exp2': 'result',
   'aten.expm1': 'result',
   'aten.frac': 'nothing',

@@ -23,3 +23,11 @@ export function parseStackTrace(trace: string): readonly PythonFrame[] {
 }
 
 const frameLine = /^\s*File "([^"]+)", line (\d{1,9}), in (\S.*)$/;
+
+/** Whether a line calls `torch.utils.checkpoint`, as programs and libraries do. */
+export const callsCheckpoint = ({ path, text }: PythonFrame): boolean =>
+  calls.test(text) || libraries.test(path);
+
+const calls =
+  /(?<!\w)(?:checkpoint|checkpoint_sequential|checkpoint_seq|_?gradient_checkpointing_func|checkpoint_fn)\s*\(/;
+const libraries = /torch\/utils\/checkpoint\.py$|checkpoint_wrapper\.py$|checkpoint_activations\.py$/;

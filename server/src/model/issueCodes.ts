@@ -239,6 +239,11 @@ export const issueCodes = {
     explanation:
       'ONNX has neither `torch.no_grad` nor `requires_grad`. Teachers, momentum encoders and target networks look like trained ones. Calls of `detach` that the exporter recorded are read; the TorchScript exporter records none. Freeze what is not trained, or cost an archive of torch.export, which says it.',
   },
+  'graph/checkpoint': {
+    title: 'The exported program checkpoints activations',
+    explanation:
+      'ONNX has no checkpoints. Stack traces of the operators go through a call of `torch.utils.checkpoint`, so that training keeps less and computes more than the file says. An archive of torch.export has the calls.',
+  },
   'graph/lost-projection': {
     title: 'The exporter left the projection of an LSTM out',
     explanation:

@@ -97,6 +97,14 @@ const unexported: ReadonlySet<string> = new Set([
   ...['fake_quantize_per_tensor_affine.default', 'fake_quantize_per_tensor_affine.tensor_qparams'],
   'fake_quantize_per_channel_affine.default',
   ...['_upsample_nearest_exact2d.vec', 'upsample_linear1d.default', 'upsample_bilinear2d.default'],
+  // `program.test.ts` has calls of these.
+  ...[
+    'feature_dropout.default',
+    'feature_dropout_.default',
+    'alpha_dropout.default',
+    'alpha_dropout_.default',
+  ],
+  ...['feature_alpha_dropout.default', 'feature_alpha_dropout_.default'],
   // Rows of 16 bytes at least, in bf16.
   ...['_grouped_mm.default', 'torch.ops.transformers.grouped_mm_fallback.default'],
 ]);

@@ -176,6 +176,29 @@ test.each<readonly [string, number, readonly boolean[], readonly string[]]>([
   expect(lower(given).structure.issues.map(({ code }) => code)).toEqual(codes);
 });
 
+/** What is multiplied with, and kept (aten/src/ATen/native/Dropout.cpp of PyTorch 2.13). */
+test.each<readonly [string, readonly number[], boolean, readonly number[] | undefined]>([
+  ['feature_dropout.default', [2, 4, 3, 3], true, [2, 4, 1, 1]],
+  ['feature_dropout.default', [2, 4, 3, 3], false, undefined],
+  ['feature_alpha_dropout.default', [2, 4, 3], true, [2, 4, 1]],
+  ['alpha_dropout.default', [2, 4, 3], true, [2, 4, 3]],
+])('noise of `%s` of %j, in training %s, is of %j', (target, shape, train, noise) => {
+  const call: AtenNode = {
+    ...node(target, 'y', {}),
+    arguments: new Map<string, AtenArgument>([
+      ['input', { kind: 'tensor', name: 'x' }],
+      ['p', number(0.1)],
+      ['train', { kind: 'boolean', value: train }],
+    ]),
+  };
+  const types = { x: ['float32', shape], y: ['float32', shape] } as const;
+  const { model, structure } = lower(program(types, [], ['x'], [call], ['y']));
+  const { graph } = analyzeOnnx(model, structure);
+  const drawn = graph.operators.find(({ type }) => type === 'Bernoulli')?.outputs[0] ?? '';
+  const type = graph.values.get(drawn)?.type;
+  expect(type?.kind === 'tensor' ? type.shape : undefined).toEqual(noise);
+});
+
 test('counts of batches are left out', () => {
   const given = program(
     { x: ['float32', [2, 4]], count: ['int64', []], next: ['int64', []], z: ['float32', [2, 4]] },

@@ -7,6 +7,7 @@ import { analyzeInSteps } from '../analyzeOnnx.ts';
 import { issuesOfRuntimeFusions } from '../issuesOfFusedOperators.ts';
 import type { OpenedModel } from '../openedModel.ts';
 import { assumedGradients } from './assumedGradients.ts';
+import { checkpointedExport } from './checkpointedExport.ts';
 import { evaluationExport } from './evaluationExport.ts';
 import { type FakeQuantized, withFakeQuantization } from './fakeQuantization.ts';
 import type { FoldedNormalization } from './foldedNormalization.ts';
@@ -53,6 +54,7 @@ function* changesOf({ analysis, ...file }: OpenedModel): Steps<Changes> {
     evaluated ?? [],
     lostModules(onnx) ?? [],
     assumedGradients(onnx) ?? [],
+    checkpointedExport(onnx) ?? [],
     lostProjections(onnx) ?? [],
   ].flat();
   const isSame = unfused === onnx;

@@ -10,6 +10,7 @@ import { hasTrait, inPyTorch } from '../../operators/operatorFacts.ts';
 import type { KeptTensor } from '../behaviour.ts';
 import { broadcastOperand } from './broadcastOperand.ts';
 import { bytesOf, type EagerStep, type TypedOperator } from './eagerStep.ts';
+import { copiesRows } from './stridedCopies.ts';
 
 /** Parameters are kept anyway, but the half-precision copy that autocast made of one is kept for backward too. */
 export function keptForBackward(step: EagerStep, typed: TypedOperator): readonly KeptTensor[] {
@@ -122,6 +123,10 @@ export function keptValue(
   if (isStoredTable(training.analysis.graph, value) && writtenOut === undefined) return noTensors;
   if (isWeight(value.role) && bytesPerElement === stored && writtenOut === undefined) return noTensors;
   const weightCopy = isWeight(value.role);
+  if (laidOut && !weightCopy && copiesRows(training, operator, name)) {
+    const key = `${name}:${bytesPerElement}@${operator.index}`;
+    return [{ key, bytes: bytes(read.elements * bytesPerElement), weightCopy }];
+  }
   if (writtenOut !== undefined) {
     return [
       {

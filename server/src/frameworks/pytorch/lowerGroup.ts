@@ -256,9 +256,9 @@ function statisticsOf(training: TrainingGraph, group: FusedGroup): readonly Kept
 const rowsOf = (tensor: BoundTensor | undefined): number =>
   tensor === undefined ? 0 : tensor.elements / (tensor.dimensions.at(-1) || 1);
 
-/** Scalars and constants of the file travel with the launch. */
-function isNegligible(training: TrainingGraph, name: string): boolean {
-  return training.analysis.graph.values.get(name)?.role === 'constant';
+/** Scalars and constants of the file travel with the launch; a small parameter in another layout is none. */
+function isNegligible({ analysis, requiresGradient }: TrainingGraph, name: string): boolean {
+  return analysis.graph.values.get(name)?.role === 'constant' && !requiresGradient.has(name);
 }
 
 function sizeOf(training: TrainingGraph, names: readonly string[], bytesPerElement: number): number {

@@ -47,6 +47,22 @@ export function copiesOfTransposed(
   return { forward, backward: wanted === undefined || isViewable(back, wanted) ? 0 : 1 };
 }
 
+/**
+ * Whether a product with a matrix, as that of a layer, copies an operand that it reads transposed: rows that no strides show as those of
+ * one matrix. What it keeps for backward then is that copy, one for each product (`_matmul_impl`, `t1->reshape({-1, size})`).
+ */
+export function copiesRows(training: TrainingGraph, reader: Operator, name: string): boolean {
+  if (inPyTorch(reader)?.operands !== 'matrices' || reader.inputs[0] !== name) return false;
+  const [left, right] = reader.inputs.map((input) => training.tensors.get(input)?.dimensions);
+  if (left === undefined || left.length < 3 || right?.length !== 2) return false;
+  const { operators, values } = training.analysis.graph;
+  const maker = operators[values.get(name)?.producer ?? -1];
+  const sizes = training.tensors.get(maker?.inputs[0] ?? '')?.dimensions;
+  if (maker === undefined || inPyTorch(maker)?.view !== 'permute' || sizes === undefined) return false;
+  const lies = permutedStrides(maker, sizes);
+  return lies !== undefined && !isViewable(lies, matrix(left));
+}
+
 interface Reader {
   readonly consumer: Operator;
   /** The tensor that it reads. */

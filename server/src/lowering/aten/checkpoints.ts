@@ -8,7 +8,7 @@
  */
 
 import type { AtenGraph, AtenModule, AtenNode } from '../../formats/pt2/syntax.ts';
-import { type PythonFrame, parseStackTrace } from '../../formats/stackTrace.ts';
+import { callsCheckpoint, type PythonFrame, parseStackTrace } from '../../formats/stackTrace.ts';
 import type { Issue } from '../../model/issue.ts';
 import { memoize } from '../../model/memoize.ts';
 
@@ -87,15 +87,11 @@ interface Site {
   readonly isDeep: boolean;
 }
 
-const calls =
-  /(?<!\w)(?:checkpoint|checkpoint_sequential|checkpoint_seq|_?gradient_checkpointing_func|checkpoint_fn)\s*\(/;
-const libraries = /torch\/utils\/checkpoint\.py$|checkpoint_wrapper\.py$|checkpoint_activations\.py$/;
-
 function siteFinder(): (node: AtenNode) => Site | undefined {
   const framesOf = memoize(parseStackTrace);
   return (node) => {
     const frames = framesOf(node.stackTrace);
-    const at = frames.findIndex(({ path, text }) => calls.test(text) || libraries.test(path));
+    const at = frames.findIndex(callsCheckpoint);
     const frame = frames[at];
     if (frame === undefined) return undefined;
     // Each module on the way is one call of `forward`.

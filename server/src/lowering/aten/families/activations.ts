@@ -76,7 +76,27 @@ const softmax =
     return call.emit(type, [call.cast(self, call.elementType('dtype'))], { axis });
   };
 
-/** Of elements, or of whole channels, which takes the same passes over memory. */
+/**
+ * Dropout of whole channels and alpha dropout: a product with noise in the type of the input, which is kept, where dropout of elements
+ * keeps a mask of bytes (aten/src/ATen/native/Dropout.cpp of PyTorch 2.13, `_dropout_impl`).
+ */
+const noisy =
+  (isOfChannels: boolean): LowerAten =>
+  (call) => {
+    const input = call.tensor('input', 'self');
+    if (input?.shape === undefined) return undefined;
+    if (!call.flag('train', false) || (call.number('p') ?? 0) === 0) return [input];
+    const shape = input.shape.map((size, axis) => (isOfChannels && axis > 1 ? 1 : size));
+    const sizes = call.sizes(shape);
+    if (sizes === undefined) return undefined;
+    const type = input.elementType ?? 'float32';
+    const ones = call.emit('Expand', [call.scalar(1, type), sizes]);
+    return call.emit('Mul', [input, ...call.emit('Bernoulli', ones)]);
+  };
+
+const noiseOfChannels = noisy(true);
+
+/** Of elements. */
 const dropout =
   (flag: string): LowerAten =>
   (call) => {
@@ -118,5 +138,7 @@ export const activationOperators: Readonly<Record<string, LowerAten>> = {
   ...each(['softmax.int', '_softmax.default', 'special_softmax.int'], softmax('Softmax')),
   ...each(['log_softmax.int', '_log_softmax.default', 'special_log_softmax.int'], softmax('LogSoftmax')),
   ...each(['dropout.default', 'dropout_.default', 'native_dropout.default'], dropout('train')),
-  ...each(['feature_dropout.default', 'feature_dropout_.default', 'alpha_dropout.default'], dropout('train')),
+  ...each(['feature_dropout.default', 'feature_dropout_.default'], noiseOfChannels),
+  ...each(['feature_alpha_dropout.default', 'feature_alpha_dropout_.default'], noiseOfChannels),
+  ...each(['alpha_dropout.default', 'alpha_dropout_.default'], noisy(false)),
 };
