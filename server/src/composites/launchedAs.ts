@@ -20,7 +20,8 @@ export function launchedAs(
   match: CompositeMatch,
   originOf: (index: number) => OperatorOrigin,
 ): LaunchedAs {
-  const origins = match.operators.map(originOf);
+  // What takes one of several results, as of a split, computes nothing and is no call of its own.
+  const origins = match.operators.map(originOf).filter(({ call }) => call?.function !== takesResult);
   const [first] = origins;
   if (first === undefined) return match.launchedAs;
   const calls = origins.flatMap(({ call }) => call ?? []);
@@ -57,6 +58,9 @@ const isOneOf = (modules: readonly string[], moduleClass: string | undefined): b
   const isLibrary = name === moduleClass || moduleClass.startsWith('torch.nn.modules.');
   return isLibrary && modules.includes(name);
 };
+
+/** As the exporter records `operator.getitem`. */
+const takesResult = '<built-in function getitem>';
 
 /** Overloads that a program does not call: `x + 1e-6` is `aten.add.Tensor` (PyTorch 2.x torch/_decomp). */
 const decomposed: ReadonlySet<string> = new Set(['aten.add.Scalar']);
