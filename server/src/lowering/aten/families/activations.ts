@@ -85,7 +85,7 @@ const noisy =
   (call) => {
     const input = call.tensor('input', 'self');
     if (input?.shape === undefined) return undefined;
-    if (!call.flag('train', false) || (call.number('p') ?? 0) === 0) return [input];
+    if (!call.flag('train', false) || call.numberOr('p', 0) === 0) return [input];
     const shape = input.shape.map((size, axis) => (isOfChannels && axis > 1 ? 1 : size));
     const sizes = call.sizes(shape);
     if (sizes === undefined) return undefined;
