@@ -33,6 +33,7 @@ it.each<[ScenarioRequest, RegExp]>([
   [ddp({ 'in-place': 'true' }), /cannot run in-place=true/],
   [ddp({ gradients: 'fp32-sums' }), /cannot run gradients=fp32-sums/],
   [ddp({ embeddings: 'table-wise' }), /cannot run embeddings=table-wise/],
+  [ddp({ compile: 'true', 'compile-loss': 'false' }), /cannot run compile-loss=false/],
 ])('%j', (request, message) => {
   expect(refusal(request)).toMatch(message);
 });

@@ -44,11 +44,10 @@ export type CompiledFigures = Readonly<
   Record<'forward' | 'backward' | 'saved' | 'forwardBytes' | 'backwardBytes', number>
 >;
 
-export function compiledFigures({
-  graph,
-  batch,
-  precision,
-}: Pick<CompiledRow, 'graph' | 'batch' | 'precision'>): CompiledFigures {
+export function compiledFigures(
+  { graph, batch, precision }: Pick<CompiledRow, 'graph' | 'batch' | 'precision'>,
+  compilesLoss = true,
+): CompiledFigures {
   // The networks that were compiled have `scaled_dot_product_attention`. TinyLlama's spec is not among them: its fused
   // attention reads shared keys where they are, for which transformers made copies.
   const { analysis } = graph.endsWith('.layers.yaml') ? openWithFusedAttention(graph) : openGraph(graph);
@@ -68,10 +67,13 @@ export function compiledFigures({
     fusedAttention: !graph.includes('prenorm'),
     channelsLast: copied,
   });
-  const { operators, generated } = lowerCompiled(training, eager, 'training', {
-    channelsLast: copied,
-    copied,
-  });
+  const { operators, generated } = lowerCompiled(
+    training,
+    eager,
+    'training',
+    { channelsLast: copied, copied },
+    compilesLoss,
+  );
   const { activations, weightCopies } = savedBytes({ operators });
   const saved = [...activations, ...weightCopies].reduce((total, size) => total + size, 0);
   const bytesOf = (pass: 'forward' | 'backwardData'): number =>

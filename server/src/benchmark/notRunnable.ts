@@ -26,6 +26,7 @@ export function notRunnable(training: TrainingGraph, scenario: Scenario): string
 /** Values of options that change what one GPU computes. Those about messages change nothing that is measured. */
 const unknownToRunner: Readonly<Record<string, readonly string[]>> = {
   'in-place': ['true'],
+  'compile-loss': ['false'],
   gradients: ['fp32-sums'],
   embeddings: ['sparse', 'table-wise', 'row-wise'],
 };

@@ -26,7 +26,12 @@ import type { FrameworkEntry } from './frameworkEntry.ts';
 import { freeLayout } from './layoutRules.ts';
 import { type FrameworkOption, oneOf, positiveNumber } from './options.ts';
 import { allReduceEach, type Bucket, packBuckets } from './packBuckets.ts';
-import { compiledLaunch, compileMode, compileOption } from './pytorch/compiled/compileOption.ts';
+import {
+  compiledLaunch,
+  compileLossOption,
+  compileMode,
+  compileOption,
+} from './pytorch/compiled/compileOption.ts';
 import { eagerLaunch, launchOf } from './pytorch/eagerLaunch.ts';
 import { addGradients, both, copyIntoBuckets } from './pytorch/gradientHandling.ts';
 import { lowerPytorch } from './pytorch/lowerPytorch.ts';
@@ -43,6 +48,7 @@ import { wireBytes, wireOption } from './wireType.ts';
 export const eagerOptions: readonly FrameworkOption[] = [
   releaseOption,
   compileOption,
+  compileLossOption,
   {
     name: 'optimizer-kernels',
     default: 'foreach',
@@ -283,6 +289,7 @@ export function eagerPytorch(
           inPlace,
           wholeHalf: !casts,
           compiled: mode !== undefined,
+          compilesLoss: options.get('compile-loss') === 'true',
           reentrant,
         },
         recomputed,

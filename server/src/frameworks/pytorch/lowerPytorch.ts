@@ -12,6 +12,7 @@ import { recompute } from './recompute.ts';
 
 export interface PytorchOptions extends TypeOptions {
   readonly compiled: boolean;
+  readonly compilesLoss: boolean;
   /** Whether checkpoints compute a block again to its end. */
   readonly reentrant: boolean;
 }
@@ -29,7 +30,7 @@ export function lowerPytorch(
   const copied = !options.channelsLast && prefersChannelsLast(training, mode);
   const channelsLast = options.channelsLast || copied;
   const eager = eagerOperators(training, precision, mode, { ...options, channelsLast });
-  const { operators } = lowerCompiled(training, eager, mode, { channelsLast, copied });
+  const { operators } = lowerCompiled(training, eager, mode, { channelsLast, copied }, options.compilesLoss);
   if (mode === 'inference' || recomputed === undefined) return { operators };
   return { operators: recompute(training, operators, recomputed, eager.stored, options.reentrant) };
 }

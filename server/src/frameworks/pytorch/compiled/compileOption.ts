@@ -15,6 +15,14 @@ export const compileOption: FrameworkOption = {
   expects: oneOf('false', 'true', 'default', 'reduce-overhead', 'max-autotune'),
 };
 
+export const compileLossOption: FrameworkOption = {
+  name: 'compile-loss',
+  default: 'true',
+  documentation:
+    'with compile, whether the loss is compiled too: false where a program computes it behind the compiled model, from scores in fp32',
+  expects: oneOf('true', 'false'),
+};
+
 export function compileMode(options: ReadonlyMap<string, string>): CompileMode | undefined {
   const given = options.get('compile');
   if (given === 'true') return 'default';

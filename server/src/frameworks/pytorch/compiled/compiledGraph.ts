@@ -45,14 +45,16 @@ export class CompiledGraph {
   readonly training: TrainingGraph;
   readonly eager: EagerLowering;
   readonly channelsLast: boolean;
+  private readonly compilesLoss: boolean;
   private readonly sizes = new Map<string, number>();
   /** By part that a split gives: what the views of it share memory with, which is the part. */
   private readonly parts = new Map<string, string>();
 
-  constructor(training: TrainingGraph, eager: EagerLowering, channelsLast: boolean) {
+  constructor(training: TrainingGraph, eager: EagerLowering, channelsLast: boolean, compilesLoss: boolean) {
     this.training = training;
     this.eager = eager;
     this.channelsLast = channelsLast;
+    this.compilesLoss = compilesLoss;
     for (const operator of training.analysis.graph.operators) {
       const [input = '', output = ''] = [operator.inputs[0], operator.outputs[0]];
       if (inPyTorch(operator)?.view === 'split')
@@ -149,7 +151,7 @@ export class CompiledGraph {
     if (group?.kind === 'attention') return 'extern';
     if (group !== undefined) return group.kind === 'normalization' ? 'rows' : 'pointwise';
     if (cost.class === 'shape') return 'nothing';
-    if (isMatmulClass(cost.class)) return 'extern';
+    if (isMatmulClass(cost.class) || this.isEagerLoss(operator)) return 'extern';
     // By running statistics it only scales and shifts.
     if (cost.class === 'normalization' && hasTrait(operator, 'batch-statistics')) {
       return 'batch normalization';
@@ -165,6 +167,11 @@ export class CompiledGraph {
     const lowered = this.eager.operators[operator.index];
     if (lowered === undefined || lowered.forward.length > 0) return undefined;
     return operator.inputs.find((name) => !this.isWeight(name));
+  }
+
+  /** A loss of scores that runs behind what is compiled. */
+  isEagerLoss(operator: Operator | undefined): boolean {
+    return !this.compilesLoss && operator !== undefined && hasTrait(operator, 'loss-of-scores');
   }
 
   rowClassOf({ index }: Operator): 'normalization' | 'reduction' {
@@ -192,9 +199,9 @@ export class CompiledGraph {
   }
 
   kernelsOf(index: number, pass: 'forward' | 'backwardData' | 'backwardWeight'): readonly KernelWork[] {
-    return (this.eager.operators[index]?.[pass] ?? []).filter(({ class: kernelClass }) =>
-      isMatmulClass(kernelClass),
-    );
+    const kernels = this.eager.operators[index]?.[pass] ?? [];
+    if (this.isEagerLoss(this.training.analysis.graph.operators[index])) return kernels;
+    return kernels.filter(({ class: kernelClass }) => isMatmulClass(kernelClass));
   }
 
   /** Casts of the weights of an operator: kernels that eager mode launches too, in forward and for the gradient. */

@@ -19,6 +19,7 @@ export interface KeptForBackward {
 }
 
 export function keptForBackward(graph: CompiledGraph): KeptForBackward {
+  const { values: graphValues } = graph.training.analysis.graph;
   const asked = new Map<string, Asked>();
   const weightCopies = new Map<number, KeptTensor[]>();
   const reads = new Map<number, readonly string[]>();
@@ -36,6 +37,9 @@ export function keptForBackward(graph: CompiledGraph): KeptForBackward {
       }
       names.push(each.key);
       if (each.from[0] !== each.key) madeOf.set(each.key, each.from);
+      for (const key of [each.key, ...each.from]) {
+        if (!graphValues.has(key) && !first.has(key)) first.set(key, operator.index);
+      }
       if (!first.has(each.key)) first.set(each.key, operator.index);
       const before = asked.get(each.key);
       asked.set(
@@ -49,7 +53,6 @@ export function keptForBackward(graph: CompiledGraph): KeptForBackward {
   const values = keptOf(asked, sourcesOf, weightOf(graph));
   const saved = new Map<number, KeptTensor[]>();
   for (const [index, copies] of weightCopies) saved.set(index, copies);
-  const { values: graphValues } = graph.training.analysis.graph;
   for (const key of values) {
     const index = first.get(key) ?? graphValues.get(key)?.consumers[0] ?? graphValues.get(key)?.producer;
     const role = graphValues.get(key)?.role;
@@ -115,7 +118,7 @@ function askedBy(graph: CompiledGraph, operator: Operator): readonly Request[] {
     const name = nameIn(tensor.key);
     if (name === undefined) {
       const key = extra(tensor.key, tensor.bytes);
-      if (!hasTrait(operator, 'loss-of-scores')) return [request(key, true)];
+      if (part === 'extern' || !hasTrait(operator, 'loss-of-scores')) return [request(key, true)];
       return [{ key, mustStay: false, from: inputsAgain(graph, operator) }];
     }
     // Its own result, which was stored in the type that libraries read.

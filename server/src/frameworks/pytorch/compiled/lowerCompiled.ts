@@ -32,14 +32,18 @@ export interface CompiledLowering {
   readonly generated: { readonly forward: number; readonly backward: number };
 }
 
-/** `copied`: images are put into channels-last memory, and so are the weights of convolutions, in each step. */
+/**
+ * `copied`: images are put into channels-last memory, and so are the weights of convolutions, in each step. `compilesLoss`: else
+ * a loss of scores runs eager behind the rest.
+ */
 export function lowerCompiled(
   training: TrainingGraph,
   eager: EagerLowering,
   mode: Mode,
   { channelsLast, copied }: Images,
+  compilesLoss = true,
 ): CompiledLowering {
-  const subject = new CompiledGraph(training, eager, channelsLast);
+  const subject = new CompiledGraph(training, eager, channelsLast, compilesLoss);
   const kept = mode === 'training' ? keptForBackward(subject) : undefined;
   const outputs = new Set(training.analysis.graph.outputs.map(eager.storage));
   const wholes = new Set(
@@ -68,7 +72,9 @@ export function lowerCompiled(
       forward: forward.kernels.get(index) ?? none,
       backwardData: backward.kernels.get(index) ?? none,
       backwardWeight: none,
-      gradientsAsStored: true,
+      ...(subject.isEagerLoss(training.analysis.graph.operators[index])
+        ? {}
+        : { gradientsAsStored: true as const }),
       saved: kept?.saved.get(index) ?? noTensors,
     };
   });
