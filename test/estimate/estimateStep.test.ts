@@ -341,7 +341,7 @@ describe('use measured times instead of predictions', () => {
       0.25,
       0.5,
       'measured',
-      { low: 0.75, high: 0.75 },
+      { low: expect.closeTo(0.75, 12), high: expect.closeTo(0.75, 12) },
     ]);
     expect(cost.layers[0]?.time.forward).toBe(predicted.layers[0]?.time.forward);
     expect(cost.layers[0]?.source).toBe('profile');
