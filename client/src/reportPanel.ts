@@ -192,7 +192,7 @@ function openPanel(
 }
 
 /** The first layer that stands on a line. */
-export const layerAt = (layerLines: readonly LayerLines[], line: number): string | undefined =>
+const layerAt = (layerLines: readonly LayerLines[], line: number): string | undefined =>
   layerLines.find(({ lines }) => lines.includes(line))?.layers[0];
 
 async function goToLayer(model: vscode.Uri, layerLines: readonly LayerLines[], layer: string): Promise<void> {

@@ -15,7 +15,7 @@ export const mostCrowded = 30_000;
 const fewestBytes = 64;
 
 /** Whether so many operators in a file of `size` bytes (or characters) are more than anybody writes. */
-export const hasTooManyNodes = (count: number, size: number): boolean =>
+const hasTooManyNodes = (count: number, size: number): boolean =>
   count > mostCrowded && size < count * fewestBytes;
 
 /** The model as a file of `size` bytes (or characters) holds it, cut after 30,000 operators where they are crowded. */

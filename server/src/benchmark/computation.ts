@@ -38,7 +38,7 @@ export const computationOf = (plan: BenchmarkPlan, { dimensions }: Scenario): Co
 });
 
 /** Values are numbered in the order in which operators use them, and attributes are sorted by name. */
-export function fingerprintOf({
+function fingerprintOf({
   opset,
   values,
   operators,

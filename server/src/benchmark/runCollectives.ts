@@ -35,7 +35,7 @@ export interface MeasuredCollective {
 }
 
 /** 1 KiB to 256 MiB, in steps of four. */
-export const collectiveSizes: readonly number[] = Array.from({ length: 10 }, (_, step) => 1_024 * 4 ** step);
+const collectiveSizes: readonly number[] = Array.from({ length: 10 }, (_, step) => 1_024 * 4 ** step);
 
 export const runCollectives = ({
   ranks,

@@ -39,7 +39,7 @@ const defaults = (colours: typeof light): string =>
     .map(([name, colour]) => `--default-${name}:${colour};`)
     .join('');
 
-export const colourStyle = `
+const colourStyle = `
 :root { ${defaults(light)} }
 @media (prefers-color-scheme: dark) { :root { ${defaults(dark)} } }
 @media print { :root { ${defaults(light)} } }

@@ -20,7 +20,7 @@ export interface CheckArguments {
   readonly writeBaseline: string | undefined;
 }
 
-export const usualCheckFile = 'layercost.yaml';
+const usualCheckFile = 'layercost.yaml';
 
 export function readCheck(rest: readonly string[]): CheckArguments {
   const text = { type: 'string' } as const;

@@ -46,7 +46,7 @@ function keptAxis(graph: Graph, view: Operator, axis: number): number | undefine
 }
 
 /** The order of axes that a `Transpose` makes. */
-export function permutationOf(graph: Graph, transpose: Operator): readonly number[] | undefined {
+function permutationOf(graph: Graph, transpose: Operator): readonly number[] | undefined {
   const given = attributeReaders(transpose.attributes).ints('perm');
   if (given !== undefined) return given;
   return shapeOf(graph, transpose.inputs[0])

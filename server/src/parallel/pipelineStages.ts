@@ -76,7 +76,7 @@ export function placesToCut(analysis: ModelAnalysis): readonly PlaceToCut[] {
  * The cut into `stages` whose slowest stage takes the least time; `times` are those of operators. By dynamic programming over
  * blocks. `undefined` where there are fewer blocks than stages.
  */
-export function balancedStages(
+function balancedStages(
   cuts: readonly number[],
   times: Float64Array,
   stages: number,
@@ -118,7 +118,7 @@ export function balancedStages(
  * that the first and the last stage have less of, for the embedding and the head: 1 in torchtitan
  * (torchtitan/distributed/pipeline_parallel.py, `generate_llm_fqn_per_model_part`, with its weights of input and output).
  */
-export function uniformStages(
+function uniformStages(
   cuts: readonly number[],
   operators: number,
   stages: number,

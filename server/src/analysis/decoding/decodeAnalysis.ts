@@ -235,7 +235,7 @@ function cacheOf(graph: Graph, { kept, sight }: CachedAttention, isFixed: boolea
 }
 
 /** Every shape with a number for one symbol. */
-export function withLength(analysis: ModelAnalysis, symbol: string, length: number): ModelAnalysis {
+function withLength(analysis: ModelAnalysis, symbol: string, length: number): ModelAnalysis {
   const replace = (size: Dimension): Dimension => withSymbol(size, symbol, length);
   const types = new Map<ValueType, ValueType>();
   const typeAt = (type: ValueType): ValueType => {

@@ -38,7 +38,7 @@ function rowsOf({
 }
 
 /** `step: 52.1 ms → 55.0 ms (+5.6 %)`. */
-export function describeChange({ quantity: name, before, after }: Change): string {
+function describeChange({ quantity: name, before, after }: Change): string {
   const { format }: Quantity = quantities[name];
   return `${name}: ${format(before)} → ${format(after)}${shareOf(before, after)}`;
 }

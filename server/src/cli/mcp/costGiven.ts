@@ -30,7 +30,7 @@ export async function openGiven(path: string, scenario: GivenScenario): Promise<
   return file ?? (problems.join('\n') || `${path} cannot be read`);
 }
 
-export function costOpened(path: string, file: ModelFile, scenario: GivenScenario): CostedFile | string {
+function costOpened(path: string, file: ModelFile, scenario: GivenScenario): CostedFile | string {
   const { request } = readGivenScenario(scenario);
   const costed = withOptionEffects(costModelFile(file, request), file);
   const estimate = { ...costed, issues: [...costed.issues, ...scenarioDefaults(costed)] };

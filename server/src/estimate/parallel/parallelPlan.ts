@@ -253,7 +253,7 @@ export const surerStages = (parallel: ParallelPlan): ParallelPlan => ({
   }),
 });
 
-export function stageTimes({ plan, sharedGradients }: StagePlan, bound: Bound): StageTimes {
+function stageTimes({ plan, sharedGradients }: StagePlan, bound: Bound): StageTimes {
   const work = workOf(plan, bound);
   const last = stepTimes(work);
   const earlier = stepTimes(earlierPass(plan, work, bound));

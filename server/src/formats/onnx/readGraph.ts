@@ -26,7 +26,7 @@ export interface GraphParts extends OnnxGraph {
   metadata?: Map<string, string>;
 }
 
-export const emptyGraph = (): GraphParts => ({
+const emptyGraph = (): GraphParts => ({
   name: '',
   nodes: [],
   inputs: [],

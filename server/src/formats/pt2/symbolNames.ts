@@ -10,7 +10,7 @@ import { readStoredEntry, type ZipEntry } from './zipDirectory.ts';
 /** By symbol; empty where the archive has none that can be read. */
 export type SymbolNames = ReadonlyMap<string, string>;
 
-export const symbolNamesFile = 'layercost_dimensions.json';
+const symbolNamesFile = 'layercost_dimensions.json';
 
 const longestFile = 2 ** 16;
 

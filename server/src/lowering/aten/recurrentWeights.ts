@@ -21,11 +21,11 @@ export interface PackedWeight {
   readonly kind: 'input weight' | 'state weight' | 'bias';
 }
 
-export const isRecurrent = (target: string): boolean =>
+const isRecurrent = (target: string): boolean =>
   /^torch\.ops\.aten\.(?:lstm|gru|rnn_tanh|rnn_relu)\.input$/.test(target);
 
 /** What the call says of its layers. */
-export function recurrentLayout({ arguments: given }: AtenNode): RecurrentLayout {
+function recurrentLayout({ arguments: given }: AtenNode): RecurrentLayout {
   const flag = (name: string): boolean => {
     const value = given.get(name);
     return value?.kind === 'boolean' && value.value;

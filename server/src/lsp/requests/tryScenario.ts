@@ -35,5 +35,5 @@ function totalsOf(estimate: ModelEstimate): TryScenarioResult {
 }
 
 /** The first thing that is wrong. */
-export const refusalOf = ({ issues }: ModelEstimate): string =>
+const refusalOf = ({ issues }: ModelEstimate): string =>
   issues.find(({ severity }) => severity === 'error')?.message ?? 'This scenario cannot be costed.';

@@ -398,7 +398,7 @@ export function expandMap(context: InferenceContext): DimensionMap {
 }
 
 /** Dimensions that an operator makes by itself: each worker makes its block, by stating a smaller size. */
-export function madeMap(
+function madeMap(
   made: readonly { readonly size: Dimension; readonly axis: number }[],
   stated: (element: number) => StatedSize,
   isMade: (dimension: { readonly size: Dimension; readonly axis: number }) => boolean = () => true,

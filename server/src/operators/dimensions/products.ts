@@ -62,7 +62,7 @@ export function matMulMap(context: InferenceContext, operands: ProductOperands):
   });
 }
 
-export const contracted = (bias: number | undefined): FactorDetails => ({
+const contracted = (bias: number | undefined): FactorDetails => ({
   by: 'sum',
   ...(bias === undefined ? {} : { once: [bias] }),
 });

@@ -62,7 +62,7 @@ export function mergedMap(context: InferenceContext, inference: Inference): Dime
  * an axis of each shape: where axes a and b begin after A and B elements' worth of outer axes, the factor begins after the
  * least common multiple P of A and B, and its size is the greatest common divisor of what P leaves of both axes.
  */
-export function factorsOfReshape(from: readonly Dimension[], to: readonly Dimension[]): readonly Factor[] {
+function factorsOfReshape(from: readonly Dimension[], to: readonly Dimension[]): readonly Factor[] {
   const factors: Factor[] = [];
   let before: Dimension = 1;
   for (const [axis, size] of from.entries()) {
