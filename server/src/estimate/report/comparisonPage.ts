@@ -1,13 +1,11 @@
 /** Two reports side by side as one self-contained page without a script: totals, then the layers that differ. */
 
-import { chartStyle } from '../../charts/chartStyle.ts';
 import { escapeHtml } from '../../model/escapeHtml.ts';
 import type { Column } from './columns.ts';
 import { describeScenario } from './describeScenario.ts';
-import { pageStyle } from './html.ts';
+import { wholePage } from './html.ts';
 import { comparedLayers, comparedTotals, type SideNames } from './renderComparison.ts';
 import type { Report } from './report.ts';
-import { reportStyle } from './reportStyle.ts';
 import { describeModel } from './summary.ts';
 
 /** Layers that a person reads; more are for a program. */
@@ -24,15 +22,9 @@ export function comparisonPage(
   const layers = comparedLayers(left, right, names, mostLayers);
   const side = (name: string, report: Report): string =>
     `<tr><th scope="row">${escapeHtml(name)}<td>${escapeHtml(describeModel(report))}<br>${escapeHtml(describeScenario(report))}`;
-  return `<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'nonce-${nonce}'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escapeHtml(right.model.name)}: ${escapeHtml(names.left)} and ${escapeHtml(names.right)}</title>
-<style nonce="${nonce}">${pageStyle}${chartStyle}${reportStyle}</style>
-<main>
-<h1>${escapeHtml(right.model.name)}: ${escapeHtml(names.left)} and ${escapeHtml(names.right)}</h1>
+  return wholePage(
+    { title: `${right.model.name}: ${names.left} and ${names.right}`, nonce, hasScript: false },
+    `<h1>${escapeHtml(right.model.name)}: ${escapeHtml(names.left)} and ${escapeHtml(names.right)}</h1>
 <table class="summary">
 ${side(names.left, left)}
 ${side(names.right, right)}
@@ -48,10 +40,8 @@ ${
 ${[layers.less === '' ? '' : `${layers.less}.`, layers.alone]
   .filter((note) => note !== '')
   .map((note) => `<p>${escapeHtml(note)}</p>`)
-  .join('\n')}
-</main>
-</html>
-`;
+  .join('\n')}`,
+  );
 }
 
 function tableOf(columns: readonly Column[], rows: readonly (readonly string[])[]): string {

@@ -4,18 +4,15 @@
  */
 
 import type { Chart } from '../../charts/chart.ts';
-import { chartStyle } from '../../charts/chartStyle.ts';
 import { escapeHtml } from '../../model/escapeHtml.ts';
 import { groupUnknown, listOperators } from '../unknownParts.ts';
 import { adviceOnce } from './adviceOnce.ts';
 import { chartSections } from './chartHtml.ts';
 import { describeScenario } from './describeScenario.ts';
 import { glanceAt, limitSentence } from './glance.ts';
-import { pageStyle } from './html.ts';
+import { wholePage } from './html.ts';
 import { layerTables } from './layerTableHtml.ts';
-import { pageScript } from './pageScript.ts';
 import type { Report } from './report.ts';
-import { reportStyle } from './reportStyle.ts';
 import { describeModel, summarize } from './summary.ts';
 import { type WhatIfRow, whatIfHtml } from './whatIfHtml.ts';
 
@@ -38,15 +35,9 @@ export function renderHtml(
   nonce = 'layercost',
   { measured, whatIf }: ReportParts = {},
 ): string {
-  return `<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'nonce-${nonce}'; script-src 'nonce-${nonce}'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escapeHtml(report.model.name)}: cost of a training step</title>
-<style nonce="${nonce}">${pageStyle}${chartStyle}${reportStyle}</style>
-<main>
-<h1>${escapeHtml(report.model.name)}</h1>
+  return wholePage(
+    { title: `${report.model.name}: cost of a training step`, nonce, hasScript: true },
+    `<h1>${escapeHtml(report.model.name)}</h1>
 <p>${escapeHtml(describeModel(report))}<br>${escapeHtml(describeScenario(report))}</p>
 ${glance(report)}
 ${whatIf === undefined ? '' : whatIfHtml(whatIf)}
@@ -61,12 +52,8 @@ ${summarize(report)
   .join('\n')}
 </table>
 ${unknown(report)}
-${measured === undefined ? '' : `<h2>Measured</h2>\n<p>${escapeHtml(measured.intro)}</p>\n<pre>${measured.lines.map(escapeHtml).join('\n')}</pre>`}
-</main>
-<div id="tip" role="status" hidden></div>
-<script nonce="${nonce}">${pageScript}</script>
-</html>
-`;
+${measured === undefined ? '' : `<h2>Measured</h2>\n<p>${escapeHtml(measured.intro)}</p>\n<pre>${measured.lines.map(escapeHtml).join('\n')}</pre>`}`,
+  );
 }
 
 function glance(report: Report): string {

@@ -1,12 +1,9 @@
 /** A scaling curve as one self-contained page without addresses. Its script follows the editor, and shows details. */
 
-import { chartStyle } from '../../charts/chartStyle.ts';
 import { scalingChart } from '../../charts/scalingChart.ts';
 import { escapeHtml } from '../../model/escapeHtml.ts';
 import { scalingMarks } from '../figures/scalingMarks.ts';
-import { pageStyle } from '../report/html.ts';
-import { pageScript } from '../report/pageScript.ts';
-import { reportStyle } from '../report/reportStyle.ts';
+import { wholePage } from '../report/html.ts';
 import type { Scaling } from './scaleJob.ts';
 import { missingText, type ScalingColumn, scalingColumns } from './scalingCells.ts';
 import type { ScalingPoint } from './scalingCurve.ts';
@@ -27,24 +24,14 @@ export function renderOverlayHtml(curves: readonly ScalingCurve[], nonce = 'laye
   }));
   const chart = scalingChart(series, isStrong);
   const isAlone = curves.length === 1;
-  return `<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'nonce-${nonce}'; script-src 'nonce-${nonce}'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escapeHtml(name)}: scaling of a training step</title>
-<style nonce="${nonce}">${pageStyle}${chartStyle}${reportStyle}</style>
-<main>
-<h1>${escapeHtml(name)}: scaling</h1>
+  return wholePage(
+    { title: `${name}: scaling of a training step`, nonce, hasScript: true },
+    `<h1>${escapeHtml(name)}: scaling</h1>
 ${isAlone ? `<p>${escapeHtml(first.scaling.job)}</p>` : ''}
 <h2>${isStrong ? 'Strong scaling efficiency: throughput of a GPU over that of one with the whole batch' : 'Weak scaling efficiency: throughput of a GPU over that of one by itself, with the same batch'}</h2>
 ${chart === undefined ? '' : `<figure>\n<p>${escapeHtml(chart.summary)}</p>\n${chart.svg}\n</figure>`}
-${curves.map((curve) => curvePart(curve, isAlone)).join('\n')}
-</main>
-<div id="tip" role="status" hidden></div>
-<script nonce="${nonce}">${pageScript}</script>
-</html>
-`;
+${curves.map((curve) => curvePart(curve, isAlone)).join('\n')}`,
+  );
 }
 
 function curvePart(curve: ScalingCurve, isAlone: boolean): string {

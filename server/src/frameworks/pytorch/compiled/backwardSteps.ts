@@ -84,7 +84,8 @@ class Backward {
     const inputs = distinct(this.receiversOf(operator)).filter(
       (name) => graph.training.requiresGradient.has(name) && !graph.isWeight(name),
     );
-    const reads = [...gradients, ...this.readAgain(operator, written)];
+    const again = this.readAgain(operator, written);
+    const reads = [...gradients, ...again];
     switch (part) {
       case 'folded bias': {
         const matmul = graph.foldedMatmul(operator);
@@ -96,7 +97,7 @@ class Backward {
       }
       case 'extern': {
         const cast = gradients.map((gradient) => this.castFor(index, gradient, written));
-        this.addExtern(operator, inputs, [...cast, ...this.readAgain(operator, written)], cast);
+        this.addExtern(operator, inputs, [...cast, ...again], cast);
         return;
       }
       case 'batch normalization':

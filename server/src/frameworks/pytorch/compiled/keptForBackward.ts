@@ -23,7 +23,7 @@ export function keptForBackward(graph: CompiledGraph): KeptForBackward {
   const asked = new Map<string, Asked>();
   const weightCopies = new Map<number, KeptTensor[]>();
   const reads = new Map<number, readonly string[]>();
-  /** What is no value of the graph, by what it is made of. */
+  /** By what is no value of the graph, such as a mask: what it is made of. */
   const madeOf = new Map<string, readonly string[]>();
   const first = new Map<string, number>();
   for (const operator of graph.training.analysis.graph.operators) {
@@ -37,10 +37,9 @@ export function keptForBackward(graph: CompiledGraph): KeptForBackward {
       }
       names.push(each.key);
       if (each.from[0] !== each.key) madeOf.set(each.key, each.from);
-      for (const key of [each.key, ...each.from]) {
-        if (!graphValues.has(key) && !first.has(key)) first.set(key, operator.index);
+      for (const key of [each.key, ...each.from.filter((from) => !graphValues.has(from))]) {
+        if (!first.has(key)) first.set(key, operator.index);
       }
-      if (!first.has(each.key)) first.set(each.key, operator.index);
       const before = asked.get(each.key);
       asked.set(
         each.key,
@@ -70,12 +69,9 @@ export function keptForBackward(graph: CompiledGraph): KeptForBackward {
   const readBy = (operator: Operator): readonly string[] => {
     const found = new Set<string>();
     for (const key of reads.get(operator.index) ?? []) {
-      const mask = maskedValue(key);
       // The mask of a value that is kept anyway is read off it.
-      if (mask !== undefined && !values.has(key)) leaves(mask, found, 0);
-      else if (!values.has(key) && madeOf.has(key))
-        for (const from of madeOf.get(key) ?? []) leaves(from, found, 0);
-      else leaves(key, found, 0);
+      const read = values.has(key) ? [key] : (madeOf.get(key) ?? [key]);
+      for (const each of read) leaves(each, found, 0);
     }
     return [...found];
   };
@@ -102,7 +98,6 @@ function askedBy(graph: CompiledGraph, operator: Operator): readonly Request[] {
   const part = graph.partOf(operator);
   const [output = ''] = operator.outputs;
   if (part === 'window') {
-    // Only where the largest was is asked for: an offset of one byte (`_low_memory_max_pool_with_offsets`).
     // Where the largest was: an offset of one byte (`_low_memory_max_pool_with_offsets`).
     if (operator.type.includes('MaxPool')) {
       return [request(extra(`${index}/offsets`, graph.elementsOf(output)), true)];

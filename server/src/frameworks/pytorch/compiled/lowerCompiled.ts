@@ -41,7 +41,7 @@ export function lowerCompiled(
   eager: EagerLowering,
   mode: Mode,
   { channelsLast, copied }: Images,
-  compilesLoss = true,
+  compilesLoss: boolean,
 ): CompiledLowering {
   const subject = new CompiledGraph(training, eager, channelsLast, compilesLoss);
   const kept = mode === 'training' ? keptForBackward(subject) : undefined;
