@@ -9,6 +9,7 @@ import type { ConfigFields } from './configFields.ts';
 import { activationOf, labelsOf, layerNorm } from './decoderTypes.ts';
 import { selfAttention } from './encoderTypes.ts';
 import type { SpecParts } from './specText.ts';
+import { textDims } from './textDims.ts';
 
 export function albert(fields: ConfigFields, name: string): SpecParts {
   const eps = fields.number('layer_norm_eps', 1e-12);
@@ -47,12 +48,7 @@ export function albert(fields: ConfigFields, name: string): SpecParts {
   return {
     name,
     comments: [],
-    dims: {
-      batch: 8,
-      seq: Math.min(longest, 512),
-      hidden_size: fields.size('hidden_size'),
-      vocab_size: fields.size('vocab_size'),
-    },
+    dims: textDims(fields, Math.min(longest, 512)),
     inputs: {
       tokens: 'int64[batch, seq]',
       positions: 'int64[1, seq]',

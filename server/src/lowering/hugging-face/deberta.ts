@@ -7,6 +7,7 @@ import { activationBlocks, activationCall } from './activations.ts';
 import type { ConfigFields } from './configFields.ts';
 import { activationOf, knownActivation, labelsOf, layerNorm } from './decoderTypes.ts';
 import type { SpecParts } from './specText.ts';
+import { textDims } from './textDims.ts';
 
 export function debertaV2(fields: ConfigFields, name: string): SpecParts {
   const norm = layerNorm(fields.number('layer_norm_eps', 1e-7))('hidden_size');
@@ -37,12 +38,7 @@ export function debertaV2(fields: ConfigFields, name: string): SpecParts {
   return {
     name,
     comments: [],
-    dims: {
-      batch: 8,
-      seq: Math.min(longest, 512),
-      hidden_size: hidden,
-      vocab_size: fields.size('vocab_size'),
-    },
+    dims: textDims(fields, Math.min(longest, 512)),
     inputs: {
       tokens: 'int64[batch, seq]',
       ...(placed ? { positions: 'int64[1, seq]' } : {}),

@@ -8,6 +8,7 @@ import { attentionLines } from './attentionLines.ts';
 import type { ConfigFields } from './configFields.ts';
 import { activationOf, labelsOf, layerNorm } from './decoderTypes.ts';
 import { selfAttention } from './encoderTypes.ts';
+import { patchTokens } from './patchTokens.ts';
 import type { SpecParts } from './specText.ts';
 
 export function dinov2(fields: ConfigFields, name: string): SpecParts {
@@ -48,11 +49,7 @@ export function dinov2(fields: ConfigFields, name: string): SpecParts {
       // Stands in for patches that pretraining hides; nothing reads it otherwise.
       ...(masked ? ['mask_token: Parameter(1, hidden_size)'] : []),
       `patch_embeddings: Conv2d(hidden_size, kernel_size=${patch}, stride=${patch}) from image`,
-      'flat: flatten(2)',
-      'patches: transpose(1, 2)',
-      'cls_token: Parameter(1, 1, hidden_size)',
-      'cls_tokens: expand(cls_token, batch, 1, hidden_size)',
-      'with_cls: cat((cls_tokens, patches), dim=1)',
+      ...patchTokens(),
       `position_embeddings: Parameter(1, ${patches + 1}, hidden_size)`,
       'embedded: add(with_cls, position_embeddings)',
       ...(registers === 0

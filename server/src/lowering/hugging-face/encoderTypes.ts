@@ -4,7 +4,9 @@ import { activationBlocks, activationCall } from './activations.ts';
 import { type Attention, attentionLines } from './attentionLines.ts';
 import type { ConfigFields } from './configFields.ts';
 import { activationOf, labelsOf, layerNorm } from './decoderTypes.ts';
+import { patchTokens } from './patchTokens.ts';
 import type { SpecParts } from './specText.ts';
+import { textDims } from './textDims.ts';
 
 export type EncoderType = (fields: ConfigFields, name: string) => SpecParts;
 
@@ -116,12 +118,7 @@ function bertLike(
   return {
     name,
     comments: [],
-    dims: {
-      batch: 8,
-      seq: Math.min(longest, 512),
-      hidden_size: hidden,
-      vocab_size: fields.size('vocab_size'),
-    },
+    dims: textDims(fields, Math.min(longest, 512)),
     inputs: {
       tokens: 'int64[batch, seq]',
       positions: 'int64[1, seq]',
@@ -288,12 +285,7 @@ function distilbert(fields: ConfigFields, name: string): SpecParts {
   return {
     name,
     comments: [],
-    dims: {
-      batch: 8,
-      seq: Math.min(longest, 512),
-      hidden_size: fields.size('hidden_size'),
-      vocab_size: fields.size('vocab_size'),
-    },
+    dims: textDims(fields, Math.min(longest, 512)),
     inputs: { tokens: 'int64[batch, seq]', positions: 'int64[1, seq]' },
     blocks: { ...activationBlocks(block), encoder_layer: block },
     layers: [
@@ -371,11 +363,7 @@ function vit(fields: ConfigFields, name: string, tokens = 1): SpecParts {
     blocks: { ...activationBlocks(block), encoder_layer: block },
     layers: [
       `patch_embeddings: Conv2d(hidden_size, kernel_size=${patch}, stride=${patch})`,
-      'flat: flatten(2)',
-      'patches: transpose(1, 2)',
-      `cls_token: Parameter(1, ${tokens}, hidden_size)`,
-      `cls_tokens: expand(cls_token, batch, ${tokens}, hidden_size)`,
-      'with_cls: cat((cls_tokens, patches), dim=1)',
+      ...patchTokens(tokens),
       'position_embeddings: Parameter(1, places, hidden_size)',
       'embedded: add(with_cls, position_embeddings)',
       ...dropped('embeddings_dropout'),

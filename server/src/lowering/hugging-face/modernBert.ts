@@ -8,6 +8,7 @@ import { attentionLines } from './attentionLines.ts';
 import type { ConfigFields } from './configFields.ts';
 import { activationOf, knownActivation, labelsOf, layerNorm } from './decoderTypes.ts';
 import type { SpecParts } from './specText.ts';
+import { textDims } from './textDims.ts';
 
 /** `length`: tokens of a sequence, where somebody says so. */
 export function modernBert(fields: ConfigFields, name: string, length?: number): SpecParts {
@@ -37,12 +38,7 @@ export function modernBert(fields: ConfigFields, name: string, length?: number):
   return {
     name,
     comments: [],
-    dims: {
-      batch: 8,
-      seq,
-      hidden_size: fields.size('hidden_size'),
-      vocab_size: fields.size('vocab_size'),
-    },
+    dims: textDims(fields, seq),
     inputs: { tokens: 'int64[batch, seq]' },
     blocks: {
       ...activationBlocks(block),

@@ -6,6 +6,7 @@ import type { ConfigFields } from './configFields.ts';
 import { activationOf, knownActivation, layerNorm, rmsNorm } from './decoderTypes.ts';
 import { feedForwardLines } from './feedForwardLines.ts';
 import type { SpecParts } from './specText.ts';
+import { textDims } from './textDims.ts';
 
 /** T5, T5 1.1 and mT5; UMT5, in which every block has a table of positions of its own. The encoder may stand alone. */
 export function t5(fields: ConfigFields, name: string): SpecParts {
@@ -114,12 +115,7 @@ export function t5(fields: ConfigFields, name: string): SpecParts {
   const parts = {
     name,
     comments: [],
-    dims: {
-      batch: 8,
-      seq: 512,
-      hidden_size: fields.size('hidden_size'),
-      vocab_size: fields.size('vocab_size'),
-    },
+    dims: textDims(fields, 512),
     inputs: { tokens: 'int64[batch, seq]', distances: 'int64[seq, seq]' },
   };
   const blocks = { [`encoder_block from hidden, ${read}`]: encoder };
