@@ -23,11 +23,11 @@ import {
   costModelFile,
   failureStatus,
   type ModelFile,
-  openModelFile,
   printIssues,
   statusOf,
   withOptionEffects,
 } from './costFile.ts';
+import { openedCases } from './openedCases.ts';
 import type { ScenarioArguments } from './scenarioArguments.ts';
 import { printOrWrite } from './writeOutput.ts';
 
@@ -37,9 +37,11 @@ type ScaleArguments = Extract<Arguments, { command: 'scale' }>;
 export async function runScaleCommand(given: ScaleArguments): Promise<number> {
   const curves: ScalingCurve[] = [];
   let status = 0;
+  const open = openedCases(given.file);
   for (const { values, scenario } of given.cases) {
-    const curve = await scaleIn(given, scenario);
-    if (curve === undefined) return 1;
+    const file = await open(scenario);
+    if (file === undefined) return 1;
+    const curve = scaleIn(given, scenario, file);
     if (curve.status !== 0) status = curve.status;
     if (curve.scaling.points.length > 0) curves.push({ values, scaling: curve.scaling });
   }
@@ -50,13 +52,11 @@ export async function runScaleCommand(given: ScaleArguments): Promise<number> {
   return printOrWrite(given.output, text) ? status : 1;
 }
 
-async function scaleIn(
+function scaleIn(
   given: ScaleArguments,
-  scenario: ScenarioArguments,
-): Promise<{ readonly scaling: Scaling; readonly status: number } | undefined> {
-  const { request } = scenario;
-  const file = await openModelFile(given.file, scenario);
-  if (file === undefined) return undefined;
+  { request }: ScenarioArguments,
+  file: ModelFile,
+): { readonly scaling: Scaling; readonly status: number } {
   const counts = given.gpus ?? usualCounts(file, request);
   const { nodes: _, ...onAnyNodes } = request;
   const scaling = finish(

@@ -8,8 +8,9 @@ import { gpuMemory } from '../model/gpuMemory.ts';
 import type { Issue } from '../model/issue.ts';
 import type { Fit } from '../model/stepCost.ts';
 import { type Bytes, bytes, type Seconds } from '../model/units.ts';
-import { costModelFile, failureStatus, openModelFile, printIssues, withOptionEffects } from './costFile.ts';
+import { costModelFile, failureStatus, printIssues, withOptionEffects } from './costFile.ts';
 import type { ListedCase } from './listedOptions.ts';
+import { openedCases } from './openedCases.ts';
 import type { SweepArguments } from './sweepArguments.ts';
 import { printOrWrite } from './writeOutput.ts';
 
@@ -31,14 +32,10 @@ export async function runSweepCommand(given: SweepArguments): Promise<number> {
   const issues: Issue[][] = [];
   const rows: SweepRow[] = [];
   let status = 0;
-  /** A model is opened once for each choice of its dimensions and of the files beside it. */
-  const files = new Map<string, Awaited<ReturnType<typeof openModelFile>>>();
+  const open = openedCases(given.file);
   for (const each of given.cases) {
-    const { clusterFile, frameworkFile, layerTrace, request } = each.scenario;
-    const key = JSON.stringify([clusterFile, frameworkFile, layerTrace, request.dimensions]);
-    const file = files.get(key) ?? (await openModelFile(given.file, each.scenario));
+    const file = await open(each.scenario);
     if (file === undefined) return 1;
-    files.set(key, file);
     const estimate = withOptionEffects(costModelFile(file, each.scenario.request), file);
     issues.push([...estimate.issues]);
     if (estimate.cost === undefined) status = failureStatus(file, each.scenario.request);

@@ -16,7 +16,7 @@ import sys
 import time
 import traceback
 
-from layercost_runner.events import PROTOCOL, Events, claim_standard_output, log
+from layercost_runner.events import PROTOCOL, Events, claim_standard_output, log, speaks
 from layercost_runner.other_work import OtherWork
 from layercost_runner.plan import BadPlan
 
@@ -28,10 +28,8 @@ def main() -> int:
 
     started = time.monotonic()
     others = OtherWork()
-    # Of several processes, started by torchrun, the first speaks.
-    speaks = os.environ.get("RANK", "0") == "0"
     claimed = claim_standard_output()
-    events = Events(claimed if speaks else open(os.devnull, "w", encoding="utf-8"))
+    events = Events(claimed if speaks() else open(os.devnull, "w", encoding="utf-8"))
     events.send("hello", protocol=PROTOCOL, python=platform.python_version())
     events.start_beating()
     try:

@@ -61,6 +61,11 @@ class Events:
                 os._exit(1)
 
 
+def speaks() -> bool:
+    """Whether this process sends events: of several, started by torchrun, the first does."""
+    return os.environ.get("RANK", "0") == "0"
+
+
 def claim_standard_output() -> TextIO:
     """The stream for events; file descriptor 1 becomes a copy of standard error."""
     stream = os.fdopen(os.dup(1), "w", encoding="utf-8")

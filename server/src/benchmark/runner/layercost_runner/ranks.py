@@ -40,11 +40,6 @@ def is_rank_of_many() -> bool:
     return "RANK" in os.environ and "WORLD_SIZE" in os.environ
 
 
-def speaks() -> bool:
-    """Whether this process sends events: of several the first does."""
-    return os.environ.get("RANK", "0") == "0"
-
-
 def join_ranks(wanted: str) -> Ranks:
     """Joins the others; returns when all of them have. `wanted`: auto, or a device."""
     backend = "nccl" if wanted != "cpu" and torch.cuda.is_available() else "gloo"

@@ -12,9 +12,9 @@ from typing import Any, Iterator, Optional, Sequence
 import torch
 
 from .device import Device
-from .events import Events
+from .events import Events, speaks
 from .other_work import OtherWork
-from .ranks import is_rank_of_many, speaks
+from .ranks import is_rank_of_many
 
 #: Seconds between two looks at the GPU, each of which takes milliseconds of another core.
 BETWEEN_LOOKS = 0.5
