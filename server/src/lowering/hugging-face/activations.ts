@@ -1,10 +1,26 @@
 /** Activations by the names that configs give them (transformers 5.18, activations.py, `ACT2CLS`). */
 
+import type { ConfigFields } from './configFields.ts';
+
 /** The call of a known activation: a layer of PyTorch, or a block of `activationBlocks`. */
 export const activationCall = (name: string): string =>
   (Object.hasOwn(activations, name) ? activations[name] : undefined) ?? 'Identity()';
 
 export const isKnownActivation = (name: string): boolean => Object.hasOwn(activations, name);
+
+/** The activation a config names; one that is not known is a problem of the config. */
+export function activationOf(fields: ConfigFields, otherwise = 'silu'): string {
+  const field = ['hidden_act', 'hidden_activation', 'activation_function', 'activation'].find((name) =>
+    fields.has(name),
+  );
+  const name = field === undefined ? otherwise : fields.text(field, otherwise);
+  return knownActivation(fields, name);
+}
+
+export function knownActivation(fields: ConfigFields, name: string): string {
+  if (!isKnownActivation(name)) fields.problems.push(`the activation "${name}" is not known`);
+  return name;
+}
 
 /** The blocks that calls in `lines` need, written as transformers computes them: operator by operator. */
 export const activationBlocks = (lines: readonly string[]): Readonly<Record<string, readonly string[]>> =>

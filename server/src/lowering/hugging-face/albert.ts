@@ -3,11 +3,11 @@
  * once, as tensors, and every block reads them: each call has its costs.
  */
 
-import { activationBlocks, activationCall } from './activations.ts';
+import { activationBlocks, activationCall, activationOf } from './activations.ts';
 import { kernelLines } from './attentionLines.ts';
-import type { ConfigFields } from './configFields.ts';
-import { activationOf, labelsOf, layerNorm } from './decoderTypes.ts';
+import { type ConfigFields, labelsOf } from './configFields.ts';
 import { selfAttention } from './encoderTypes.ts';
+import { layerNorm } from './normalizations.ts';
 import type { SpecParts } from './specText.ts';
 import { textDims } from './textDims.ts';
 

@@ -3,10 +3,10 @@
  * mBART, Pegasus, Marian, Blenderbot and M2M100 (NLLB), which differ in where they normalize and in how they know positions.
  */
 
-import { activationBlocks, activationCall } from './activations.ts';
+import { activationBlocks, activationCall, activationOf } from './activations.ts';
 import { type Attention, attentionLines } from './attentionLines.ts';
-import type { ConfigFields } from './configFields.ts';
-import { activationOf, labelsOf, layerNorm } from './decoderTypes.ts';
+import { type ConfigFields, labelsOf } from './configFields.ts';
+import { layerNorm } from './normalizations.ts';
 import { needWhole, residualParts } from './sequenceToSequence.ts';
 import type { SpecParts } from './specText.ts';
 

@@ -3,10 +3,10 @@
  * 5.18) and SigLIP (arXiv 2303.15343; modeling_siglip.py), whole or one tower alone.
  */
 
-import { activationBlocks, activationCall } from './activations.ts';
+import { activationBlocks, activationCall, activationOf } from './activations.ts';
 import { type Attention, attentionLines } from './attentionLines.ts';
 import type { ConfigFields } from './configFields.ts';
-import { activationOf, layerNorm } from './decoderTypes.ts';
+import { layerNorm } from './normalizations.ts';
 import { needWhole } from './sequenceToSequence.ts';
 import type { SpecParts } from './specText.ts';
 

@@ -170,3 +170,7 @@ export class ConfigFields {
     );
   }
 }
+
+/** Labels of a classifier: two where the config names none (configuration_utils.py), or three (configuration_bart.py). */
+export const labelsOf = (fields: ConfigFields): number =>
+  fields.optionalSize('num_labels') ?? fields.entries('id2label') ?? (fields.type === 'bart' ? 3 : 2);

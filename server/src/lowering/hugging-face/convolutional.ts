@@ -1,8 +1,8 @@
 /** Networks of convolutions (transformers 5.18): ResNet (modeling_resnet.py) and ConvNeXt (modeling_convnext.py). */
 
-import { activationBlocks, activationCall } from './activations.ts';
-import type { ConfigFields } from './configFields.ts';
-import { activationOf, labelsOf, layerNorm } from './decoderTypes.ts';
+import { activationBlocks, activationCall, activationOf } from './activations.ts';
+import { type ConfigFields, labelsOf } from './configFields.ts';
+import { layerNorm } from './normalizations.ts';
 import type { SpecParts } from './specText.ts';
 
 export const convolutionalTypes: Readonly<Record<string, (fields: ConfigFields, name: string) => SpecParts>> =

@@ -3,9 +3,9 @@
  * are added. The code stacks heads as matrices, so that its products have three axes, and stores all scores.
  */
 
-import { activationBlocks, activationCall } from './activations.ts';
-import type { ConfigFields } from './configFields.ts';
-import { activationOf, knownActivation, labelsOf, layerNorm } from './decoderTypes.ts';
+import { activationBlocks, activationCall, activationOf, knownActivation } from './activations.ts';
+import { type ConfigFields, labelsOf } from './configFields.ts';
+import { layerNorm } from './normalizations.ts';
 import type { SpecParts } from './specText.ts';
 import { textDims } from './textDims.ts';
 

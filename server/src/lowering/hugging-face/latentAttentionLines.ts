@@ -1,5 +1,8 @@
 /** Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1), one line each. */
 
+import type { ConfigFields } from './configFields.ts';
+import { rmsNorm } from './normalizations.ts';
+
 export interface LatentAttention {
   readonly latent: true;
   readonly heads: number;
@@ -12,6 +15,21 @@ export interface LatentAttention {
   readonly valueSize: number;
   readonly bias: boolean;
   readonly norm: (size: string) => string;
+}
+
+/** As DeepSeek's config has it. */
+export function latentAttentionOf(fields: ConfigFields): LatentAttention {
+  return {
+    latent: true,
+    heads: fields.size('num_attention_heads'),
+    queryRank: fields.optionalSize('q_lora_rank'),
+    keyRank: fields.size('kv_lora_rank'),
+    rotated: fields.size('qk_rope_head_dim'),
+    unrotated: fields.size('qk_nope_head_dim'),
+    valueSize: fields.size('v_head_dim'),
+    bias: fields.flag('attention_bias'),
+    norm: rmsNorm(fields.number('rms_norm_eps', 1e-6)),
+  };
 }
 
 export function latentAttentionLines(of: LatentAttention, source: string): readonly string[] {

@@ -3,10 +3,10 @@
  * gated products. Local attention masks what is far, and computes it.
  */
 
-import { activationBlocks, activationCall } from './activations.ts';
+import { activationBlocks, activationCall, activationOf, knownActivation } from './activations.ts';
 import { attentionLines } from './attentionLines.ts';
-import type { ConfigFields } from './configFields.ts';
-import { activationOf, knownActivation, labelsOf, layerNorm } from './decoderTypes.ts';
+import { type ConfigFields, labelsOf } from './configFields.ts';
+import { layerNorm } from './normalizations.ts';
 import type { SpecParts } from './specText.ts';
 import { textDims } from './textDims.ts';
 

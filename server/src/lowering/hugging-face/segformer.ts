@@ -3,10 +3,9 @@
  * patches, with convolutions in place of positions, and a head of one projection for each stage.
  */
 
-import { activationBlocks, activationCall } from './activations.ts';
+import { activationBlocks, activationCall, activationOf } from './activations.ts';
 import { attentionLines } from './attentionLines.ts';
-import type { ConfigFields } from './configFields.ts';
-import { activationOf, labelsOf } from './decoderTypes.ts';
+import { type ConfigFields, labelsOf } from './configFields.ts';
 import type { SpecParts } from './specText.ts';
 
 interface Stage {

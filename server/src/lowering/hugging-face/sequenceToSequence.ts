@@ -1,10 +1,10 @@
 /** Encoders with decoders: T5 (modeling_t5.py) and Whisper (modeling_whisper.py of transformers 5.18). */
 
-import { activationBlocks, activationCall } from './activations.ts';
+import { activationBlocks, activationCall, activationOf, knownActivation } from './activations.ts';
 import { type Attention, attentionLines } from './attentionLines.ts';
 import type { ConfigFields } from './configFields.ts';
-import { activationOf, knownActivation, layerNorm, rmsNorm } from './decoderTypes.ts';
 import { feedForwardLines } from './feedForwardLines.ts';
+import { layerNorm, rmsNorm } from './normalizations.ts';
 import type { SpecParts } from './specText.ts';
 import { textDims } from './textDims.ts';
 

@@ -19,6 +19,7 @@ import { decoderParts } from './decoder.ts';
 import { decoderTypes } from './decoderTypes.ts';
 import { dinov2 } from './dinov2.ts';
 import { encoderTypes } from './encoderTypes.ts';
+import { expertTypes } from './expertTypes.ts';
 import { modernBert } from './modernBert.ts';
 import { notesOfConfig } from './notesOfConfig.ts';
 import { segformer } from './segformer.ts';
@@ -127,7 +128,7 @@ const writerOf = (type: string): WriteSpec | undefined =>
 /** Every type of model that is known, by `model_type`. */
 const types: Readonly<Record<string, WriteSpec>> = {
   ...Object.fromEntries(
-    Object.entries(decoderTypes).map(([name, type]) => [
+    Object.entries({ ...decoderTypes, ...expertTypes }).map(([name, type]) => [
       name,
       (fields: ConfigFields, title: string, length?: number) => decoderParts(type(fields), title, length),
     ]),

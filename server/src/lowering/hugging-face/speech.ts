@@ -3,11 +3,11 @@
  * (modeling_hubert.py) and UniSpeech, which differ in what may be left out.
  */
 
-import { activationBlocks, activationCall } from './activations.ts';
+import { activationBlocks, activationCall, activationOf, knownActivation } from './activations.ts';
 import { attentionLines } from './attentionLines.ts';
-import type { ConfigFields } from './configFields.ts';
-import { activationOf, knownActivation, labelsOf, layerNorm } from './decoderTypes.ts';
+import { type ConfigFields, labelsOf } from './configFields.ts';
 import { selfAttention } from './encoderTypes.ts';
+import { layerNorm } from './normalizations.ts';
 import type { SpecParts } from './specText.ts';
 
 /** Ten seconds at 16 kHz; a config does not say how long a wave is. */

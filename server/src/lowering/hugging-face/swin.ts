@@ -3,10 +3,10 @@
  * and half as many rows of twice the channels after each stage.
  */
 
-import { activationBlocks, activationCall } from './activations.ts';
+import { activationBlocks, activationCall, activationOf } from './activations.ts';
 import { type Attention, attentionLines } from './attentionLines.ts';
-import type { ConfigFields } from './configFields.ts';
-import { activationOf, labelsOf, layerNorm } from './decoderTypes.ts';
+import { type ConfigFields, labelsOf } from './configFields.ts';
+import { layerNorm } from './normalizations.ts';
 import type { SpecParts } from './specText.ts';
 
 interface Stage {

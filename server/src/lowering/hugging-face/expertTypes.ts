@@ -1,0 +1,196 @@
+/**
+ * What types of transformers with experts are made of, one entry per `model_type`: the differences from Llama.
+ *
+ * Source: `modeling_*.py` and `configuration_*.py` of transformers 5.18.
+ */
+
+import { activationOf } from './activations.ts';
+import { mixture, sparseAfterDense, sparseBetween, sparseBySteps } from './experts.ts';
+import type { FeedForward } from './feedForwardLines.ts';
+import { latentAttentionOf } from './latentAttentionLines.ts';
+import { type DecoderType, gated, groupedAttention, llamaLike, runsOf } from './llamaLike.ts';
+import { bareRmsNorm, headNorm, layerNorm, wholeNorm } from './normalizations.ts';
+
+const deepSeek: DecoderType = (fields) => {
+  const of = sparseAfterDense(fields);
+  const attention = latentAttentionOf(fields);
+  return {
+    ...llamaLike(fields),
+    runs: runsOf(fields.size('num_hidden_layers'), (layer) => ({ attention, feedForward: of(layer) })),
+  };
+};
+
+/** Latent attention in every layer, dense layers where a list says so, else in the first (GLM-4.7 Flash). */
+const latentByTypes: DecoderType = (fields) => {
+  const sparse = sparseAfterDense(fields);
+  const types = fields.list('mlp_layer_types');
+  const attention = latentAttentionOf(fields);
+  const dense = gated(fields, undefined, false);
+  return {
+    ...llamaLike(fields),
+    runs: runsOf(fields.size('num_hidden_layers'), (layer) => ({
+      attention,
+      feedForward: (types === undefined ? layer === 0 : types[layer] !== 'sparse') ? dense : sparse(layer),
+    })),
+  };
+};
+
+const qwen3Moe: DecoderType = (fields) =>
+  llamaLike(fields, {
+    attention: { queryNorm: headNorm(fields) },
+    feedForward: sparseBySteps(
+      fields,
+      mixture(fields, {
+        experts: fields.size('num_experts'),
+        hidden: fields.size('moe_intermediate_size'),
+      }),
+    ),
+  });
+
+/** Every layer's experts and chosen ones, which may differ from layer to layer, beside one that all tokens run through. */
+const hunyuanMoe: DecoderType = (fields) => {
+  const experts = fields.list('num_experts');
+  const chosen = fields.list('moe_topk');
+  const hidden = fields.size('intermediate_size');
+  const count = (list: readonly unknown[] | undefined, layer: number, name: string): number => {
+    if (list === undefined) return fields.size(name);
+    const value = list[layer];
+    if (typeof value === 'number' && Number.isInteger(value) && value > 0) return value;
+    fields.problems.push(`\`${name}\` has no whole number of at least 1 for layer ${layer}`);
+    return 1;
+  };
+  return llamaLike(fields, {
+    attention: { queryNorm: headNorm(fields) },
+    feedForward: (layer) =>
+      mixture(fields, {
+        experts: count(experts, layer, 'num_experts'),
+        chosen: count(chosen, layer, 'moe_topk'),
+        hidden,
+        shared: { hidden, gate: false },
+      }),
+  });
+};
+
+/** Experts in the layers that `moe_layers` lists, else in every so many; positions in all but every so many (Llama 4). */
+const llama4: DecoderType = (fields) => {
+  const listed = fields.list('moe_layers');
+  const step = fields.number('interleave_moe_layer_step', 1);
+  const rotates = fields.list('no_rope_layers') ?? [];
+  const interval = fields.number('no_rope_layer_interval', 4);
+  const isRotated = (layer: number): boolean =>
+    rotates.length === 0 ? (layer + 1) % interval !== 0 : rotates[layer] !== 0;
+  const isSparse = (layer: number): boolean =>
+    listed === undefined ? layer >= step - 1 && (layer - step + 1) % step === 0 : listed.includes(layer);
+  const experts: FeedForward = {
+    kind: 'all-experts',
+    experts: fields.size('num_local_experts'),
+    hidden: fields.size('intermediate_size'),
+    activation: activationOf(fields),
+  };
+  const dense = gated(fields, fields.size('intermediate_size_mlp'), false);
+  const chunk = fields.optionalSize('attention_chunk_size');
+  const near = groupedAttention(fields, {
+    ...(fields.flag('use_qk_norm', true)
+      ? { queryNorm: { over: 'head', call: bareRmsNorm(fields.number('rms_norm_eps', 1e-5)) } }
+      : {}),
+    ...(chunk === undefined ? {} : { window: chunk }),
+  });
+  const far = groupedAttention(fields, { rotated: 0 });
+  return {
+    ...llamaLike(fields),
+    runs: runsOf(fields.size('num_hidden_layers'), (layer) => ({
+      attention: isRotated(layer) ? near : far,
+      feedForward: isSparse(layer) ? experts : dense,
+    })),
+  };
+};
+
+export const expertTypes: Readonly<Record<string, DecoderType>> = {
+  llama4_text: llama4,
+  mixtral: (fields) => llamaLike(fields, { feedForward: () => mixture(fields) }),
+  granitemoe: (fields) => llamaLike(fields, { embeddingScale: true, feedForward: () => mixture(fields) }),
+  granitemoeshared: (fields) => {
+    const shared = fields.optionalSize('shared_intermediate_size');
+    return llamaLike(fields, {
+      embeddingScale: true,
+      feedForward: () =>
+        mixture(
+          fields,
+          shared === undefined ? {} : { shared: { hidden: shared, gate: false, packed: true } },
+        ),
+    });
+  },
+  ernie4_5_moe: (fields) => {
+    const bias = fields.flag('use_bias');
+    const hidden = fields.size('moe_intermediate_size');
+    const shared = fields.optionalSize('moe_num_shared_experts');
+    const experts = mixture(fields, {
+      experts: fields.size('num_experts'),
+      hidden,
+      ...(shared === undefined ? {} : { shared: { hidden: hidden * shared, gate: false, bias } }),
+    });
+    return llamaLike(fields, {
+      attention: { bias, outputBias: bias, dropout: 0 },
+      feedForward: sparseBetween(fields, experts, gated(fields, undefined, bias)),
+      headBias: bias,
+    });
+  },
+  minimax_m2: (fields) =>
+    llamaLike(fields, { attention: { queryNorm: wholeNorm(fields) }, feedForward: () => mixture(fields) }),
+  phimoe: (fields) =>
+    llamaLike(fields, {
+      norm: layerNorm(fields.number('rms_norm_eps', 1e-5)),
+      feedForward: () => mixture(fields),
+      headBias: fields.flag('lm_head_bias'),
+    }),
+  qwen2_moe: (fields) =>
+    llamaLike(fields, {
+      attention: { bias: fields.flag('qkv_bias', true), outputBias: false },
+      feedForward: sparseBySteps(
+        fields,
+        mixture(fields, {
+          experts: fields.size('num_experts'),
+          hidden: fields.size('moe_intermediate_size'),
+          shared: { hidden: fields.size('shared_expert_intermediate_size'), gate: true },
+        }),
+      ),
+    }),
+  mellum: qwen3Moe,
+  qwen3_moe: qwen3Moe,
+  qwen3_vl_moe_text: qwen3Moe,
+  hunyuan_v1_moe: hunyuanMoe,
+  olmoe: (fields) =>
+    llamaLike(fields, {
+      attention: { queryNorm: wholeNorm(fields) },
+      feedForward: () => mixture(fields, { experts: fields.size('num_experts') }),
+    }),
+  flex_olmo: (fields) =>
+    llamaLike(fields, {
+      order: 'post',
+      attention: { queryNorm: wholeNorm(fields) },
+      feedForward: () => mixture(fields, { experts: fields.size('num_experts') }),
+    }),
+  deepseek_v2: deepSeek,
+  deepseek_v3: deepSeek,
+  glm4_moe_lite: latentByTypes,
+  dots1: (fields) =>
+    llamaLike(fields, {
+      attention: { queryNorm: headNorm(fields) },
+      feedForward: sparseAfterDense(fields),
+    }),
+  solar_open: (fields) =>
+    llamaLike(fields, { attention: { outputBias: false }, feedForward: sparseAfterDense(fields) }),
+  glm4_moe: (fields) =>
+    llamaLike(fields, {
+      attention: {
+        outputBias: false,
+        ...(fields.flag('use_qk_norm') ? { queryNorm: headNorm(fields) } : {}),
+      },
+      feedForward: sparseAfterDense(fields),
+    }),
+  gpt_oss: (fields) =>
+    llamaLike(fields, {
+      attention: { sinks: true },
+      feedForward: () => mixture(fields, { bias: true, routerBias: true, activation: 'swiglu' }),
+    }),
+};
