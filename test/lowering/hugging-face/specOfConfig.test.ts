@@ -141,6 +141,12 @@ test.each([
   [{ model_type: 'qwen2_5_vl', text_config: { hidden_size: 96, tie_word_embeddings: true } }, true],
   [{ model_type: 'llava_next', text_config: { hidden_size: 96, tie_word_embeddings: true } }, false],
   [{ model_type: 'mistral3', text_config: { hidden_size: 96 } }, true],
+  [{ model_type: 'aya_vision', text_config: { hidden_size: 96 } }, true],
+  [{ model_type: 'glm4v', text_config: { hidden_size: 128 } }, false],
+  [{ model_type: 'glm_ocr', tie_word_embeddings: true, text_config: { hidden_size: 96 } }, true],
+  [{ model_type: 'kimi_k25', text_config: { hidden_size: 96 } }, true],
+  [{ model_type: 'paddleocr_vl', text_config: { hidden_size: 96 } }, true],
+  [{ model_type: 'video_llama_3', text_config: { hidden_size: 112 } }, false],
   [{ model_type: 'internvl', tie_word_embeddings: false, text_config: { hidden_size: 96 } }, false],
 ])('%j: whether logits share the weights of embeddings is as transformers 5.18 has it', (config, tied) => {
   const { text, issues } = written(config);

@@ -68,10 +68,12 @@ export function eagerOperators(
       const { graph } = training.analysis;
       const group = groups.get(index);
       if (group?.kind === 'attention') {
-        const { query = '', mask } = group.composite?.roles ?? {};
-        return writesHeadsFirst(graph, query, mask);
+        const { query = '', value = '', mask } = group.composite?.roles ?? {};
+        return writesHeadsFirst(graph, { query, value, mask });
       }
-      return type !== 'Attention' || writesHeadsFirst(graph, inputs[0] ?? '', inputs[3]);
+      if (type !== 'Attention') return true;
+      const [query = '', , value = '', mask] = inputs;
+      return writesHeadsFirst(graph, { query, value, mask });
     },
   });
   const step: EagerStep = { training, types, mode, inPlace: options.inPlace === true, ...views };

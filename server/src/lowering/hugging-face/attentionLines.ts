@@ -23,13 +23,18 @@ export interface Attention {
   readonly rotated: number;
   /** The call that normalizes what the kernel gives, before the output projection (BitNet). */
   readonly outputNorm?: (size: string) => string;
+  /** Whether a projection of the input, behind a sigmoid, weighs what the kernel gives (AFMoE). */
+  readonly gated?: boolean;
   /** Whether rotated elements are joined with the others even where there are none. */
   readonly rejoined?: boolean;
   /** Whether queries, keys and values are copied behind their transposition (`contiguous()`). */
   readonly contiguous?: boolean;
   readonly causal: boolean;
-  /** Every head has a trained score that takes weight from the others (gpt-oss). */
-  readonly sinks?: boolean;
+  /**
+   * Every head has a trained score that takes weight from the others: `joined` to their scores (gpt-oss), or by how much it
+   * `scales` what the head gives (Granite with windows).
+   */
+  readonly sinks?: 'joined' | 'scales';
   /** Share of weights that are zeroed in training. */
   readonly dropout?: number;
   /** Tokens that one token sees, itself included; all before it where it is left out. */
@@ -128,6 +133,13 @@ export function attentionLines(of: Attention, place: AttentionPlace): readonly s
   return [
     ...lines,
     ...kernelLines(of, prefix, place),
+    ...(of.gated === true
+      ? [
+          `${prefix}attn_gate_proj: Linear(${size.q}, bias=False) from ${source}`,
+          `${prefix}attn_gate: sigmoid()`,
+          `${prefix}weighed: mul(${prefix}merged, ${prefix}attn_gate)`,
+        ]
+      : []),
     ...(of.outputNorm === undefined ? [] : [`${prefix}attn_sub_norm: ${of.outputNorm(String(size.q))}`]),
     `${prefix}${names.o_proj}: Linear(${width}${option(of.outputBias)})`,
   ];
@@ -135,7 +147,7 @@ export function attentionLines(of: Attention, place: AttentionPlace): readonly s
 
 /** From `q_heads`, `k_heads` and `v_heads` to `merged`: the kernel, and its heads beside each other. */
 export function kernelLines(of: Attention, prefix: string, place: AttentionPlace): readonly string[] {
-  const written = of.written === true || of.sinks === true;
+  const written = of.written === true || of.sinks !== undefined;
   return [
     ...(written ? writtenKernel(of, prefix, place) : fusedKernel(of, prefix, place)),
     `${prefix}joined: transpose(1, 2)`,
@@ -235,7 +247,7 @@ function writtenKernel(of: Attention, prefix: string, place: AttentionPlace): re
         ]),
     ...(of.scoreBias === undefined ? [] : [`${prefix}biased: add(${scores}, ${of.scoreBias})`]),
     ...(of.addedMask === undefined ? [] : [`${prefix}masked_twice: add(${of.addedMask})`]),
-    ...(of.sinks === true
+    ...(of.sinks === 'joined'
       ? [
           `${prefix}sinks: Parameter(1, ${of.heads}, 1, 1)`,
           `${prefix}sink_columns: expand(${prefix}sinks, batch, ${of.heads}, ${place.length}, 1)`,
@@ -246,5 +258,16 @@ function writtenKernel(of: Attention, prefix: string, place: AttentionPlace): re
       : [`${prefix}weights: softmax(dim=-1)`]),
     ...(dropped ? [`${prefix}kept_weights: Dropout(${of.dropout})`] : []),
     `${prefix}attention: matmul(${prefix}${dropped ? 'kept_weights' : 'weights'}, ${prefix}${v})`,
+    ...(of.sinks === 'scales' ? sinkScaleLines(of, prefix, scores) : []),
   ];
 }
+
+/** modeling_granite_swa.py, `eager_attention_forward`. */
+const sinkScaleLines = (of: Attention, prefix: string, scores: string): readonly string[] => [
+  `${prefix}lse: logsumexp(${of.mask === undefined ? scores : `${prefix}masked`}, dim=-1)`,
+  `${prefix}sinks: Parameter(1, ${of.heads}, 1)`,
+  `${prefix}over_sinks: sub(${prefix}lse, ${prefix}sinks)`,
+  `${prefix}shares: sigmoid()`,
+  `${prefix}sink_scale: unsqueeze(-1)`,
+  `${prefix}scaled_attention: mul(${prefix}attention, ${prefix}sink_scale)`,
+];

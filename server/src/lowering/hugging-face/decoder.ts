@@ -37,6 +37,10 @@ export interface Decoder {
   readonly softcap?: number;
   /** Logits are multiplied (Cohere, Granite). */
   readonly logitScale?: number;
+  /** What the head reads is multiplied (MiniCPM). */
+  readonly hiddenScale?: number;
+  /** What attention and the part behind it give is multiplied before it is added (Granite, MiniCPM). */
+  readonly branchScale?: number;
   /** Shares that are zeroed in training: of what both parts of a block add, and of embeddings. */
   readonly dropout?: number;
   readonly embeddingDropout?: number;
@@ -95,11 +99,12 @@ export function decoderParts(of: Decoder, name: string, length?: number): SpecPa
     ...stack,
     ...(of.finalNorm ? [`norm: ${norm}`] : []),
     ...(width === of.hidden ? [] : [`project_out: Linear(${width}, bias=False)`]),
+    ...(hasLogits(of) ? scaleLines('small_hidden', of.hiddenScale) : []),
     ...headLines(of),
-    ...(of.softcap === undefined
+    ...(of.softcap === undefined || !hasLogits(of)
       ? []
       : [`small: div(${of.softcap})`, 'bounded: tanh()', `logits: mul(${of.softcap})`]),
-    ...(of.logitScale === undefined ? [] : [`logits: mul(${of.logitScale})`]),
+    ...(hasLogits(of) ? scaleLines('logits', of.logitScale) : []),
   ];
   const lines = [...Object.values(blocks).flat(), ...layers];
   return {
@@ -127,7 +132,7 @@ export function decoderParts(of: Decoder, name: string, length?: number): SpecPa
  */
 function masksOf(of: Attention, seq: number): readonly Mask[] {
   const { window, masking = 'add' } = of;
-  const isWritten = of.written === true || of.sinks === true;
+  const isWritten = of.written === true || of.sinks !== undefined;
   const near = window !== undefined && (isWritten || window < seq) ? window : undefined;
   if (!isWritten && near === undefined && of.masked !== true) return [];
   if (of.distances === true) return [distanceMask(of.heads)];
@@ -191,6 +196,9 @@ function headLines({ head, headBias }: Decoder): readonly string[] {
   return [`lm_head: Linear(vocab_size${options})`];
 }
 
+/** Whether there is a score for every word. */
+const hasLogits = ({ head }: Decoder): boolean => head === 'tied' || head === 'own';
+
 const scaledName = (of: Decoder, width: number): string =>
   of.embeddingScale === true ? 'scaled' : width === of.hidden ? 'embed_tokens' : 'project_in';
 
@@ -217,8 +225,12 @@ function runNames(runs: readonly Run[]): readonly string[] {
 const dropoutLines = (name: string, share: number | undefined): readonly string[] =>
   share === undefined || share <= 0 ? [] : [`${name}: Dropout(${share})`];
 
+const scaleLines = (name: string, factor: number | undefined): readonly string[] =>
+  factor === undefined ? [] : [`${name}: mul(${factor})`];
+
 function blockLines(of: Decoder, attention: Run['attention'], feedForward: FeedForward): readonly string[] {
   const norm = of.norm('hidden_size');
+  const sandwiched = of.order === 'sandwich';
   const attend = (source: string): readonly string[] => [
     ...('mixer' in attention
       ? mixerLines(attention, source, of.hidden)
@@ -226,21 +238,27 @@ function blockLines(of: Decoder, attention: Run['attention'], feedForward: FeedF
         ? latentAttentionLines(attention, source)
         : attentionLines(attention, { source, length: 'seq' })),
     ...dropoutLines('attention_dropout', of.dropout),
+    ...(sandwiched ? [`post_attention_layernorm: ${norm}`] : []),
+    ...scaleLines('attention_scaled', of.branchScale),
   ];
   const feed = (source: string): readonly string[] => [
     ...feedForwardLines(feedForward, source),
     ...dropoutLines('feed_forward_dropout', of.dropout),
+    ...(sandwiched ? [`post_feedforward_layernorm: ${norm}`] : []),
+    ...scaleLines('feed_forward_scaled', of.branchScale),
   ];
   const nameOf = (line: string | undefined): string => line?.split(':')[0] ?? 'input';
   switch (of.order) {
-    case 'pre': {
+    case 'pre':
+    case 'sandwich': {
+      const second = sandwiched ? 'pre_feedforward_layernorm' : 'post_attention_layernorm';
       const attended = attend('input_layernorm');
-      const fed = feed('post_attention_layernorm');
+      const fed = feed(second);
       return [
         `input_layernorm: ${norm}`,
         ...attended,
         `residual: add(${nameOf(attended.at(-1))}, input)`,
-        `post_attention_layernorm: ${norm}`,
+        `${second}: ${norm}`,
         ...fed,
         `output: add(${nameOf(fed.at(-1))}, residual)`,
       ];
@@ -252,20 +270,6 @@ function blockLines(of: Decoder, attention: Run['attention'], feedForward: FeedF
         ...attended,
         `post_attention_layernorm: ${norm}`,
         'residual: add(post_attention_layernorm, input)',
-        ...fed,
-        `post_feedforward_layernorm: ${norm}`,
-        'output: add(post_feedforward_layernorm, residual)',
-      ];
-    }
-    case 'sandwich': {
-      const attended = attend('input_layernorm');
-      const fed = feed('pre_feedforward_layernorm');
-      return [
-        `input_layernorm: ${norm}`,
-        ...attended,
-        `post_attention_layernorm: ${norm}`,
-        'residual: add(post_attention_layernorm, input)',
-        `pre_feedforward_layernorm: ${norm}`,
         ...fed,
         `post_feedforward_layernorm: ${norm}`,
         'output: add(post_feedforward_layernorm, residual)',

@@ -7,20 +7,22 @@
 
 import { activationOf } from './activations.ts';
 import type { ConfigFields } from './configFields.ts';
+import type { Decoder } from './decoder.ts';
 import type { FeedForward } from './feedForwardLines.ts';
 import { latentAttentionOf } from './latentAttentionLines.ts';
+import { lfm2 } from './lfm2.ts';
 import {
   type DecoderType,
   gated,
-  groupedAttention,
+  granitesScales,
   llamaLike,
   longestOf,
+  onlyNearRotates,
   plain,
   plainOf,
-  runsOf,
   softcapOf,
 } from './llamaLike.ts';
-import { headNorm, layerNorm, rmsNorm, wholeNorm } from './normalizations.ts';
+import { bareRmsNorm, headNorm, layerNorm, rmsNorm, wholeNorm } from './normalizations.ts';
 
 /** Cohere's normalizations, computed step by step (modeling_cohere.py, `CohereLayerNorm`); those of queries and keys have a scale per head. */
 const cohereNorms = (fields: ConfigFields) => ({
@@ -43,6 +45,14 @@ const cohereNorms = (fields: ConfigFields) => ({
     ],
   },
 });
+
+/** GLM-4, and what reads for its models of images. */
+const glmSandwich = (fields: ConfigFields, bias: boolean): Decoder =>
+  llamaLike(fields, {
+    order: 'sandwich',
+    attention: { bias, outputBias: false, rejoined: true },
+    feedForward: () => ({ ...gated(fields, undefined, false), packed: true }) as FeedForward,
+  });
 
 const gptj: DecoderType = (fields) => {
   const heads = fields.size('num_attention_heads');
@@ -70,38 +80,6 @@ const gpt2: DecoderType = (fields) =>
     feedForward: () => plainOf(fields, 'n_inner', ['c_fc', 'c_proj_2']),
   });
 
-/** Attention in the layers that a list names, a short convolution in the others (LFM2). */
-const lfm2: DecoderType = (fields) => {
-  const types = fields.list('layer_types');
-  const attending = fields.list('full_attn_idxs');
-  const isFull = (layer: number): boolean =>
-    types === undefined
-      ? attending === undefined || attending.includes(layer)
-      : types[layer] === 'full_attention';
-  const norm = rmsNorm(fields.number('norm_eps', 1e-5));
-  const given = fields.size('intermediate_size');
-  const multiple = fields.size('block_multiple_of');
-  const scaled = Math.floor(fields.number('block_ffn_dim_multiplier', 1) * Math.floor((2 * given) / 3));
-  const adjusted = fields.has('block_ffn_dim_multiplier')
-    ? multiple * Math.ceil(scaled / multiple)
-    : Math.floor((2 * given) / 3);
-  const feedForward = gated(fields, fields.flag('block_auto_adjust_ff_dim', true) ? adjusted : given, false);
-  const attention = groupedAttention(fields, { dropout: 0, queryNorm: { over: 'head', call: norm } });
-  const mixer = {
-    mixer: 'short-convolution',
-    kernel: fields.size('conv_L_cache'),
-    bias: fields.flag('conv_bias'),
-  } as const;
-  return {
-    ...llamaLike(fields),
-    norm,
-    runs: runsOf(fields.size('num_hidden_layers'), (layer) => ({
-      attention: isFull(layer) ? attention : mixer,
-      feedForward,
-    })),
-  };
-};
-
 const llama: DecoderType = (fields) => llamaLike(fields);
 
 const qwen2: DecoderType = (fields) => llamaLike(fields, { attention: { bias: true, outputBias: false } });
@@ -113,7 +91,13 @@ export const decoderTypes: Readonly<Record<string, DecoderType>> = {
   mistral: llama,
   ministral: llama,
   ministral3: llama,
-  smollm3: llama,
+  smollm3: (fields) => {
+    const listed = fields.list('no_rope_layers');
+    const interval = fields.number('no_rope_layer_interval', 4);
+    return llamaLike(fields, {
+      rotates: (layer) => (listed === undefined ? (layer + 1) % interval !== 0 : listed[layer] !== 0),
+    });
+  },
   lfm2,
   eurobert: (fields) => {
     if (fields.architecture?.endsWith('ForSequenceClassification'))
@@ -137,7 +121,50 @@ export const decoderTypes: Readonly<Record<string, DecoderType>> = {
   helium: (fields) => llamaLike(fields, { attention: { outputBias: false } }),
   cwm: (fields) => llamaLike(fields, { attention: { bias: false, outputBias: false } }),
   vaultgemma: (fields) => llamaLike(fields, { embeddingScale: true, ...softcapOf(fields) }),
-  granite: (fields) => llamaLike(fields, { embeddingScale: true }),
+  granite: (fields) => llamaLike(fields, granitesScales(fields)),
+  granite_swa: (fields) => llamaLike(fields, { ...granitesScales(fields), attention: { sinks: 'scales' } }),
+  hyperclovax: (fields) =>
+    llamaLike(fields, {
+      ...granitesScales(fields),
+      order: fields.flag('use_post_norm', true) ? 'sandwich' : 'pre',
+    }),
+  minicpm3: (fields) => {
+    return {
+      ...llamaLike(fields),
+      embeddingScale: true,
+      branchScale: fields.number('scale_depth', 1) / Math.sqrt(fields.size('num_hidden_layers')),
+      hiddenScale: fields.number('dim_model_base', 1) / fields.size('hidden_size'),
+      runs: [
+        {
+          count: fields.size('num_hidden_layers'),
+          attention: latentAttentionOf(fields),
+          feedForward: gated(fields),
+        },
+      ],
+    };
+  },
+  nanochat: (fields) => {
+    const norm = bareRmsNorm(fields.number('rms_norm_eps', 1e-6));
+    return llamaLike(fields, {
+      norm,
+      embeddingNorm: true,
+      attention: { queryNorm: { over: 'head', call: norm } },
+      feedForward: () => plain(fields, false, ['fc1', 'fc2']),
+      ...softcapOf(fields),
+    });
+  },
+  emu3_text_model: (fields) => llamaLike(fields, { dropout: fields.number('attention_dropout', 0) }),
+  hunyuan_vl_text: (fields) => llamaLike(fields, { attention: { queryNorm: headNorm(fields) } }),
+  qwen2_5_omni_text: qwen2,
+  paddleocr_vl_text: (fields) => {
+    const bias = fields.flag('use_bias');
+    return llamaLike(fields, {
+      attention: { bias, outputBias: bias },
+      feedForward: () => gated(fields, undefined, bias),
+    });
+  },
+  glm4v_text: (fields) => glmSandwich(fields, true),
+  glm_ocr_text: (fields) => glmSandwich(fields, false),
   arcee: (fields) => llamaLike(fields, { feedForward: () => plain(fields, fields.flag('mlp_bias')) }),
   seed_oss: (fields) => llamaLike(fields, { attention: { outputBias: fields.flag('attention_out_bias') } }),
   qwen2,
@@ -189,6 +216,7 @@ export const decoderTypes: Readonly<Record<string, DecoderType>> = {
     }),
   exaone4: (fields) =>
     llamaLike(fields, {
+      rotates: onlyNearRotates(fields),
       order: 'post',
       attention: { bias: false, outputBias: false, queryNorm: headNorm(fields) },
     }),
@@ -220,23 +248,26 @@ export const decoderTypes: Readonly<Record<string, DecoderType>> = {
   cohere: (fields) =>
     llamaLike(fields, {
       ...cohereNorms(fields),
+      logitScale: fields.number('logit_scale', 1),
       order: 'parallel',
       ...(fields.flag('use_qk_norm')
         ? { attention: { queryNorm: { over: 'each-head', call: () => 'normalized()' } } }
         : {}),
     }),
-  cohere2: (fields) => llamaLike(fields, { ...cohereNorms(fields), order: 'parallel' }),
+  cohere2: (fields) =>
+    llamaLike(fields, {
+      ...cohereNorms(fields),
+      logitScale: fields.number('logit_scale', 1),
+      order: 'parallel',
+      // Even without windows (modeling_cohere2.py, `Cohere2Attention`).
+      rotates: (_, window) => window !== undefined,
+    }),
   glm: (fields) =>
     llamaLike(fields, {
       attention: { outputBias: false, rejoined: true },
       feedForward: () => ({ ...gated(fields, undefined, false), packed: true }) as FeedForward,
     }),
-  glm4: (fields) =>
-    llamaLike(fields, {
-      order: 'sandwich',
-      attention: { outputBias: false, rejoined: true },
-      feedForward: () => ({ ...gated(fields, undefined, false), packed: true }) as FeedForward,
-    }),
+  glm4: (fields) => glmSandwich(fields, fields.flag('attention_bias')),
   phi: (fields) =>
     llamaLike(fields, {
       norm: layerNorm(fields.number('layer_norm_eps', 1e-5)),

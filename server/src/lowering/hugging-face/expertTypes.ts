@@ -5,11 +5,23 @@
  */
 
 import { activationOf } from './activations.ts';
-import { mixture, sparseAfterDense, sparseBetween, sparseBySteps } from './experts.ts';
+import type { Attention } from './attentionLines.ts';
+import type { ConfigFields } from './configFields.ts';
+import type { Decoder } from './decoder.ts';
+import { mixture, sparseAfterDense, sparseBetween, sparseBySteps, sparseByTypes } from './experts.ts';
 import type { FeedForward } from './feedForwardLines.ts';
 import { latentAttentionOf } from './latentAttentionLines.ts';
-import { type DecoderType, gated, groupedAttention, llamaLike, runsOf } from './llamaLike.ts';
-import { bareRmsNorm, headNorm, layerNorm, wholeNorm } from './normalizations.ts';
+import { lfm2Moe } from './lfm2.ts';
+import {
+  type DecoderType,
+  gated,
+  granitesScales,
+  groupedAttention,
+  llamaLike,
+  onlyNearRotates,
+  runsOf,
+} from './llamaLike.ts';
+import { bareRmsNorm, headNorm, layerNorm, rmsNorm, wholeNorm } from './normalizations.ts';
 
 const deepSeek: DecoderType = (fields) => {
   const of = sparseAfterDense(fields);
@@ -105,21 +117,22 @@ const llama4: DecoderType = (fields) => {
   };
 };
 
+function graniteShared(fields: ConfigFields, attention: Partial<Attention> = {}): Decoder {
+  const shared = fields.optionalSize('shared_intermediate_size');
+  const experts = mixture(
+    fields,
+    shared === undefined ? {} : { shared: { hidden: shared, gate: false, packed: true } },
+  );
+  return llamaLike(fields, { ...granitesScales(fields), attention, feedForward: () => experts });
+}
+
 export const expertTypes: Readonly<Record<string, DecoderType>> = {
   llama4_text: llama4,
   mixtral: (fields) => llamaLike(fields, { feedForward: () => mixture(fields) }),
-  granitemoe: (fields) => llamaLike(fields, { embeddingScale: true, feedForward: () => mixture(fields) }),
-  granitemoeshared: (fields) => {
-    const shared = fields.optionalSize('shared_intermediate_size');
-    return llamaLike(fields, {
-      embeddingScale: true,
-      feedForward: () =>
-        mixture(
-          fields,
-          shared === undefined ? {} : { shared: { hidden: shared, gate: false, packed: true } },
-        ),
-    });
-  },
+  granitemoe: (fields) =>
+    llamaLike(fields, { ...granitesScales(fields), feedForward: () => mixture(fields) }),
+  granitemoeshared: graniteShared,
+  granitemoe_swa: (fields) => graniteShared(fields, { sinks: 'scales' }),
   ernie4_5_moe: (fields) => {
     const bias = fields.flag('use_bias');
     const hidden = fields.size('moe_intermediate_size');
@@ -173,6 +186,55 @@ export const expertTypes: Readonly<Record<string, DecoderType>> = {
   deepseek_v2: deepSeek,
   deepseek_v3: deepSeek,
   glm4_moe_lite: latentByTypes,
+  axk1: (fields) => {
+    const norm = rmsNorm(fields.number('rms_norm_eps', 1e-6));
+    const decoder = deepSeek(fields);
+    return {
+      ...decoder,
+      runs: decoder.runs.map((run) =>
+        run.feedForward.kind === 'mixture' ? { ...run, feedForward: { ...run.feedForward, norm } } : run,
+      ),
+    };
+  },
+  mistral4: (fields) => {
+    const decoder = deepSeek(fields);
+    const attention = { ...latentAttentionOf(fields), queryScale: true };
+    return { ...decoder, runs: decoder.runs.map((run) => ({ ...run, attention })) };
+  },
+  exaone_moe: (fields) =>
+    llamaLike(fields, {
+      rotates: onlyNearRotates(fields),
+      attention: { bias: false, outputBias: false, queryNorm: headNorm(fields) },
+      feedForward: sparseByTypes(
+        fields,
+        fields.number('first_k_dense_replace', 0),
+        fields.optionalSize('num_shared_experts'),
+      ),
+    }),
+  hy_v3: (fields) =>
+    llamaLike(fields, {
+      attention: { queryNorm: headNorm(fields) },
+      feedForward: sparseByTypes(fields, 1, fields.optionalSize('num_shared_experts')),
+    }),
+  afmoe: (fields) =>
+    llamaLike(fields, {
+      order: 'sandwich',
+      embeddingScale: fields.flag('mup_enabled'),
+      rotates: (_, window) => window !== undefined,
+      attention: { gated: true, queryNorm: headNorm(fields) },
+      feedForward: sparseByTypes(
+        fields,
+        fields.number('num_dense_layers', 0),
+        fields.optionalSize('num_shared_experts'),
+      ),
+    }),
+  lfm2_moe: lfm2Moe,
+  qwen3_omni_moe_text: qwen3Moe,
+  glm4v_moe_text: (fields) =>
+    llamaLike(fields, {
+      attention: { outputBias: false, rejoined: true },
+      feedForward: sparseAfterDense(fields),
+    }),
   dots1: (fields) =>
     llamaLike(fields, {
       attention: { queryNorm: headNorm(fields) },
@@ -190,7 +252,7 @@ export const expertTypes: Readonly<Record<string, DecoderType>> = {
     }),
   gpt_oss: (fields) =>
     llamaLike(fields, {
-      attention: { sinks: true },
+      attention: { sinks: 'joined' },
       feedForward: () => mixture(fields, { bias: true, routerBias: true, activation: 'swiglu' }),
     }),
 };

@@ -51,3 +51,26 @@ export function sparseAfterDense(fields: ConfigFields): (layer: number) => FeedF
   const plainLayer = dense > 0 ? gated(fields) : experts;
   return (layer) => (layer < dense ? plainLayer : experts);
 }
+
+/**
+ * Experts in the layers that `mlp_layer_types` lists, else behind so many dense ones, with so many beside them that all tokens run
+ * through.
+ */
+export function sparseByTypes(
+  fields: ConfigFields,
+  dense: number,
+  sharedExperts: number | undefined,
+  changes: Partial<Mixture> = {},
+): (layer: number) => FeedForward {
+  const types = fields.list('mlp_layer_types');
+  const hidden = fields.size('moe_intermediate_size');
+  const experts = mixture(fields, {
+    experts: fields.size('num_experts'),
+    hidden,
+    ...(sharedExperts === undefined ? {} : { shared: { hidden: hidden * sharedExperts, gate: false } }),
+    ...changes,
+  });
+  const plainLayer = gated(fields);
+  return (layer) =>
+    (types === undefined ? layer < dense : types[layer] !== 'sparse') ? plainLayer : experts;
+}

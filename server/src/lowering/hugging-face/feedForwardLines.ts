@@ -36,6 +36,8 @@ export interface Mixture {
   readonly activation: string;
   readonly bias?: boolean;
   readonly routerBias?: boolean;
+  /** The call that normalizes the sum of all (A.X K1). */
+  readonly norm?: (size: string) => string;
   /** An expert that every token runs through, and whether its result is weighed by a gate of its own. */
   readonly shared?: {
     readonly hidden: number;
@@ -62,7 +64,10 @@ export function feedForwardLines(of: FeedForward, source: string): readonly stri
       ];
     }
     case 'mixture':
-      return mixtureLines(of, source);
+      return [
+        ...mixtureLines(of, source),
+        ...(of.norm === undefined ? [] : [`post_mlp_layernorm: ${of.norm('hidden_size')}`]),
+      ];
     case 'all-experts':
       return allExpertsLines(of, source);
   }

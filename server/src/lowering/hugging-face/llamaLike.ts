@@ -16,9 +16,11 @@ export function llamaLike(
   changes: {
     readonly attention?: Partial<Attention>;
     readonly feedForward?: (layer: number) => FeedForward;
+    /** Whether a layer rotates by position; all do where it is left out. */
+    readonly rotates?: (layer: number, window: number | undefined) => boolean;
   } & Partial<Omit<Decoder, 'runs'>> = {},
 ): Decoder {
-  const { attention: attentionChanges, feedForward, ...rest } = changes;
+  const { attention: attentionChanges, feedForward, rotates, ...rest } = changes;
   const attention = groupedAttention(fields, attentionChanges);
   const layers = fields.size('num_hidden_layers');
   const windowOf = windowsOf(fields);
@@ -31,7 +33,11 @@ export function llamaLike(
     runs: runsOf(layers, (layer) => {
       const window = windowOf(layer);
       return {
-        attention: window === undefined ? attention : { ...attention, window },
+        attention: {
+          ...attention,
+          ...(window === undefined ? {} : { window }),
+          ...(rotates?.(layer, window) === false ? { rotated: 0 } : {}),
+        },
         feedForward: plainLayer ?? feedForward?.(layer) ?? gated(fields),
       };
     }),
@@ -158,4 +164,19 @@ export const mostLayers = 10_000;
 export function softcapOf(fields: ConfigFields): { readonly softcap?: number } {
   const bound = fields.number('final_logit_softcapping', 0);
   return bound > 0 ? { softcap: bound } : {};
+}
+
+/** What Granite multiplies: embeddings, branches and logits (modeling_granite.py; HyperCLOVA X multiplies logits where Granite divides). */
+export const granitesScales = (fields: ConfigFields) => ({
+  embeddingScale: true,
+  branchScale: fields.number('residual_multiplier', 1),
+  logitScale: fields.number('logits_scaling', 1),
+});
+
+/** Layers with a window rotate by position; those that see all do not, where others have one. */
+export function onlyNearRotates(
+  fields: ConfigFields,
+): (layer: number, window: number | undefined) => boolean {
+  const isWindowed = fields.optionalSize('sliding_window') !== undefined;
+  return (_, window) => window !== undefined || !isWindowed;
 }

@@ -42,6 +42,9 @@ const butEvery =
     return (layer) => (layer + 1) % period !== 0;
   };
 
+/** The first of four layers sees all. */
+const notEveryFourth: Rule = () => (layer) => layer % 4 !== 0;
+
 const rules: Readonly<Record<string, Rule>> = {
   mistral: all,
   ministral: all,
@@ -64,7 +67,15 @@ const rules: Readonly<Record<string, Rule>> = {
   cohere2: butEvery(4),
   exaone4: butEvery(4),
   olmo3: butEvery(4),
-  cwm: () => (layer) => layer % 4 !== 0,
+  exaone_moe: butEvery(4),
+  cohere2_moe: butEvery(4),
+  afmoe: (fields) => {
+    const period = fields.number('global_attn_every_n_layers', 4);
+    return (layer) => (layer + 1) % period !== 0;
+  },
+  cwm: notEveryFourth,
+  granite_swa: notEveryFourth,
+  granitemoe_swa: notEveryFourth,
   mellum: none,
   smollm3: none,
 };
