@@ -26,7 +26,7 @@ batch, seq = 2, 128
 # Samples of a wave: those of `speech.ts`.
 samples = 160_000
 # Types whose forward asks for values, which meta tensors lack: they run on the CPU, with random weights.
-with_values = {'deberta-v2'}
+with_values = {'deberta-v2', 'layoutlm'}
 # Types whose forward takes one mask for each kind of layer.
 masked_by_layer = {'gemma2', 'gemma3_text', 'qwen2', 'qwen3', 'gpt_oss', 'cohere2', 'ministral', 'olmo3', 'smollm3',
                    'exaone4', 'qwen2_moe'}
@@ -63,6 +63,8 @@ def example(model):
     if model.main_input_name == 'pixel_values':
         size = getattr(config, 'image_size', 224)
         return {'pixel_values': torch.empty(batch, config.num_channels, size, size, device='meta')}
+    if kind == 'audio-spectrogram-transformer':
+        return {'input_values': torch.zeros(batch, config.max_length, config.num_mel_bins, device='meta')}
     if model.main_input_name == 'input_values':
         return {'input_values': torch.zeros(batch, samples, device='meta')}
     if kind == 'whisper':
@@ -74,8 +76,8 @@ def example(model):
     inputs = {'input_ids': ids}
     if 'position_ids' in names:
         inputs['position_ids'] = ids
-    # DeBERTa makes its own of a mask by tokens.
-    if 'attention_mask' in names and kind != 'deberta-v2':
+    # DeBERTa and LayoutLM make their own of a mask by tokens, and ESM multiplies embeddings by it.
+    if 'attention_mask' in names and kind not in {'deberta-v2', 'esm', 'layoutlm'}:
         layers = set(getattr(config, 'layer_types', None) or [])
         inputs['attention_mask'] = {layer: mask for layer in layers} if kind in masked_by_layer and layers else mask
     return inputs

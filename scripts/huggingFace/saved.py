@@ -60,6 +60,8 @@ def example(model):
     if model.main_input_name == 'pixel_values':
         size = getattr(config, 'image_size', 224)
         return {'pixel_values': torch.randn(counts.batch, config.num_channels, size, size)}
+    if config.model_type == 'audio-spectrogram-transformer':
+        return {'input_values': torch.randn(counts.batch, config.max_length, config.num_mel_bins)}
     if model.main_input_name == 'input_values':
         return {'input_values': torch.randn(counts.batch, counts.samples)}
     if model.main_input_name == 'input_features':

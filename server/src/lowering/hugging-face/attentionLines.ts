@@ -8,6 +8,7 @@ export interface Attention {
   /** Whether the projections of query, key and value add a bias, and that of the output. */
   readonly bias: boolean;
   readonly keyBias?: boolean;
+  readonly valueBias?: boolean;
   readonly outputBias: boolean;
   /** Whether query, key and value come from one projection. */
   readonly packed?: boolean;
@@ -21,6 +22,10 @@ export interface Attention {
   };
   /** Elements of a head that are rotated by position; 0 for none. */
   readonly rotated: number;
+  /** Tokens before the others that have no position (DINOv3). */
+  readonly unrotatedTokens?: number;
+  /** Whether queries are scaled by themselves, and scores are not (ESM). */
+  readonly scaledQuery?: boolean;
   /** The call that normalizes what the kernel gives, before the output projection (BitNet). */
   readonly outputNorm?: (size: string) => string;
   /** Whether a projection of the input, behind a sigmoid, weighs what the kernel gives (AFMoE). */
@@ -106,13 +111,18 @@ export function attentionLines(of: Attention, place: AttentionPlace): readonly s
     let last = `${prefix}${part}_part`;
     if (of.packed !== true) {
       last = start(part);
-      const bias = part === 'k' ? (of.keyBias ?? of.bias) : of.bias;
+      const own = { q: undefined, k: of.keyBias, v: of.valueBias }[part];
+      const bias = own ?? of.bias;
       lines.push(`${last}: Linear(${size[part]}${option(bias)}) from ${from}`);
     }
     const norm = part === 'v' ? undefined : of.queryNorm;
     if (norm?.over === 'all') {
       lines.push(`${prefix}${part}_norm: ${norm.call(String(size[part]))} from ${last}`);
       last = `${prefix}${part}_norm`;
+    }
+    if (of.scaledQuery === true && part === 'q') {
+      lines.push(`${prefix}q_scaled: mul(${last}, ${1 / Math.sqrt(of.headSize)})`);
+      last = `${prefix}q_scaled`;
     }
     lines.push(
       `${prefix}${part}_split: reshape(${last}, ${place.rows ?? 'batch'}, ${length}, ${count}, ${of.headSize})`,
@@ -128,7 +138,7 @@ export function attentionLines(of: Attention, place: AttentionPlace): readonly s
         `${prefix}${part}_scaled: mul(${prefix}${part}_norm, ${prefix}${part}_scale)`,
       );
     }
-    lines.push(...headLines(of, prefix, part));
+    lines.push(...headLines(of, prefix, part, length));
   }
   return [
     ...lines,
@@ -172,13 +182,24 @@ const mostHeads = 512;
  * From [batch, sequence, heads, head] to [batch, heads, sequence, head], behind the rotation. Where a type rotates a part of each
  * head, both parts are joined behind the transposition, so that they lie as their axes say (`apply_rotary_pos_emb`).
  */
-function headLines(of: Attention, prefix: string, part: 'q' | 'k' | 'v'): readonly string[] {
+function headLines(of: Attention, prefix: string, part: 'q' | 'k' | 'v', length: string): readonly string[] {
   const heads = `${prefix}${part}_heads`;
   if (of.contiguous === true) {
     const turned = `${prefix}${part}_turned_heads`;
     return [`${turned}: transpose(1, 2)`, `${heads}: cat((${turned}), dim=-1)`];
   }
   if (part === 'v' || of.rotated === 0) return [`${heads}: transpose(1, 2)`];
+  const { unrotatedTokens: first } = of;
+  if (first !== undefined) {
+    const [plain, turning] = [`${prefix}${part}_first`, `${prefix}${part}_others`];
+    return [
+      `${plain}, ${turning}: split([${first}, ${length}-${first}], dim=1)`,
+      `${prefix}${part}_rotary: RotaryPositionalEmbeddings() from ${turning}`,
+      `${prefix}${part}_rotary_heads: transpose(1, 2)`,
+      `${plain}_heads: transpose(${plain}, 1, 2)`,
+      `${heads}: cat((${plain}_heads, ${prefix}${part}_rotary_heads), dim=2)`,
+    ];
+  }
   if (of.rotated >= of.headSize) {
     const rotary = `${prefix}${part}_rotary: RotaryPositionalEmbeddings()`;
     if (of.rejoined !== true) return [rotary, `${heads}: transpose(1, 2)`];

@@ -26,6 +26,7 @@ export const bartTypes: Readonly<Record<string, (fields: ConfigFields, name: str
     Object.entries({
       bart: { order: 'post', embeddingNorm: true, positions: { before: 2, frozen: false } },
       mbart: { order: 'pre', embeddingNorm: true, positions: { before: 2, frozen: false } },
+      plbart: { order: 'post', embeddingNorm: true, positions: { before: 2, frozen: false } },
       pegasus: { order: 'pre', embeddingNorm: false, positions: { before: 0, frozen: true } },
       marian: { order: 'post', embeddingNorm: false, positions: { before: 0, frozen: true } },
       m2m_100: {

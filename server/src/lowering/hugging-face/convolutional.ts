@@ -1,4 +1,4 @@
-/** Networks of convolutions (transformers 5.18): ResNet (modeling_resnet.py) and ConvNeXt (modeling_convnext.py). */
+/** Networks of convolutions (transformers 5.18): ResNet (modeling_resnet.py) and ConvNeXt (modeling_convnext.py, modeling_convnextv2.py). */
 
 import { activationBlocks, activationCall, activationOf } from './activations.ts';
 import { type ConfigFields, labelsOf } from './configFields.ts';
@@ -6,7 +6,11 @@ import { layerNorm } from './normalizations.ts';
 import type { SpecParts } from './specText.ts';
 
 export const convolutionalTypes: Readonly<Record<string, (fields: ConfigFields, name: string) => SpecParts>> =
-  { resnet, convnext };
+  {
+    resnet,
+    convnext: (fields, name) => convnext(fields, name, false),
+    convnextv2: (fields, name) => convnext(fields, name, true),
+  };
 
 /** Channels and blocks of each stage. */
 function stagesOf(fields: ConfigFields): readonly { readonly channels: number; readonly depth: number }[] {
@@ -116,11 +120,12 @@ function resnetBlock(
   ];
 }
 
-function convnext(fields: ConfigFields, name: string): SpecParts {
+/** The second version normalizes responses of channels by those of all, and scales no branch. */
+function convnext(fields: ConfigFields, name: string, isSecond: boolean): SpecParts {
   if (fields.number('drop_path_rate', 0) > 0)
     fields.problems.push('`drop_path_rate` is above 0, and blocks that training skips are not known here');
   const act = activationCall(activationOf(fields, 'gelu'));
-  const scaled = fields.number('layer_scale_init_value', 1e-6) > 0;
+  const scaled = !isSecond && fields.number('layer_scale_init_value', 1e-6) > 0;
   const patch = fields.size('patch_size');
   const norm = (size: number): string => layerNorm(1e-6)(String(size));
   /** Normalizes the channels of each pixel, which stand before the pixels. */
@@ -147,6 +152,7 @@ function convnext(fields: ConfigFields, name: string): SpecParts {
       `layernorm: ${norm(channels)}`,
       `pwconv1: Linear(${4 * channels})`,
       `act: ${act}`,
+      ...(isSecond ? responseLines(4 * channels) : []),
       `pwconv2: Linear(${channels})`,
       ...(scaled
         ? [`layer_scale_parameter: Parameter(${channels})`, 'scaled: mul(layer_scale_parameter, pwconv2)']
@@ -166,3 +172,17 @@ function convnext(fields: ConfigFields, name: string): SpecParts {
     ...(isClassifier(fields) ? [`classifier: Linear(${labelsOf(fields)})`] : []),
   ]);
 }
+
+/** Global response normalization (ConvNeXt V2, arXiv 2301.00808, section 3.2; `ConvNextV2GRN`). */
+const responseLines = (channels: number): readonly string[] => [
+  'responses: norm(p=2, dim=(1, 2), keepdim=True)',
+  'average: mean(dim=-1, keepdim=True)',
+  'bounded: add(0.000001)',
+  'shares: div(responses, bounded)',
+  `grn_weight: Parameter(1, 1, 1, ${channels})`,
+  'normalized: mul(act, shares)',
+  'weighed: mul(grn_weight, normalized)',
+  `grn_bias: Parameter(1, 1, 1, ${channels})`,
+  'shifted: add(weighed, grn_bias)',
+  'grn: add(shifted, act)',
+];

@@ -4,7 +4,6 @@ import { activationBlocks, activationCall, activationOf } from './activations.ts
 import { type Attention, attentionLines } from './attentionLines.ts';
 import { type ConfigFields, labelsOf } from './configFields.ts';
 import { layerNorm } from './normalizations.ts';
-import { patchTokens } from './patchTokens.ts';
 import type { SpecParts } from './specText.ts';
 import { textDims } from './textDims.ts';
 
@@ -18,7 +17,7 @@ const bertNames = {
   o_proj: 'attention_dense',
 };
 
-const dropoutOf = (fields: ConfigFields, name: string): string | undefined => {
+export const dropoutOf = (fields: ConfigFields, name: string): string | undefined => {
   const share = fields.number(name, 0);
   return share > 0 ? `Dropout(${share})` : undefined;
 };
@@ -52,6 +51,8 @@ function bertLike(
     /** Rows of a table of relative positions, added to scores that are written out (MPNet). */
     readonly distances?: number;
     readonly names?: NonNullable<Attention['names']>;
+    /** Rows of tables for the places of a word on its page, added to its position (LayoutLM). */
+    readonly boxes?: number;
     /** Blocks that normalize what they read, with one normalization behind the last. */
     readonly pre?: boolean;
     /** Whether embeddings are normalized; they are where it is left out. */
@@ -66,7 +67,9 @@ function bertLike(
   const drop = dropoutOf(fields, 'hidden_dropout_prob');
   const longest = fields.size('max_position_embeddings');
   const segments = changes.segments ?? fields.optionalSize('type_vocab_size') !== undefined;
-  const { tasks = 0, distances, names = bertNames } = changes;
+  const { tasks = 0, distances, boxes, names = bertNames } = changes;
+  /** What every block reads beside the tokens. */
+  const beside = distances === undefined ? (boxes === undefined ? undefined : 'mask') : 'distance_bias';
   const dropped = (line: string): readonly string[] => (drop === undefined ? [] : [`${line}: ${drop}`]);
   const attended = drop === undefined ? names.o_proj : 'attention_dropout';
   const fed = drop === undefined ? 'output_dense' : 'output_dropout';
@@ -74,6 +77,8 @@ function bertLike(
     names,
     ...(changes.written === true ? { written: true } : {}),
     ...(distances === undefined ? {} : { written: true, scoreBias: 'distance_bias' }),
+    // A mask by tokens, whatever it hides.
+    ...(boxes === undefined ? {} : { written: true, mask: 'mask' }),
   });
   const { pre = false, embeddingNorm = true } = changes;
   const block = [
@@ -95,10 +100,11 @@ function bertLike(
     `word_embeddings: Embedding(vocab_size, ${size}) from tokens`,
     `position_embeddings: Embedding(${changes.positions ?? longest}, ${size}) from positions`,
     'placed: add(word_embeddings, position_embeddings)',
+    ...(boxes === undefined ? [] : boxLines(boxes)),
     ...(segments
       ? [
           `token_type_embeddings: Embedding(${fields.size('type_vocab_size')}, ${size}) from segments`,
-          'embedded: add(token_type_embeddings, placed)',
+          `embedded: add(token_type_embeddings, ${boxes === undefined ? 'placed' : 'placed_w'})`,
         ]
       : []),
     ...(tasks > 0
@@ -111,7 +117,7 @@ function bertLike(
     ...dropped('embeddings_dropout'),
     ...(width === hidden ? [] : ['embeddings_project: Linear(hidden_size)']),
     ...(distances === undefined ? [] : distanceLines(distances, fields.size('num_attention_heads'))),
-    `${pre ? 'encoder_layers' : 'encoder'}: encoder_layer() * ${fields.size('num_hidden_layers')}${distances === undefined ? '' : ` from ${start}, distance_bias`}`,
+    `${pre ? 'encoder_layers' : 'encoder'}: encoder_layer() * ${fields.size('num_hidden_layers')}${beside === undefined ? '' : ` from ${start}, ${beside}`}`,
     ...(pre ? [`encoder: ${norm('hidden_size')}`] : []),
     ...head(fields),
   ];
@@ -122,19 +128,48 @@ function bertLike(
     inputs: {
       tokens: 'int64[batch, seq]',
       positions: 'int64[1, seq]',
+      ...(boxes === undefined
+        ? {}
+        : {
+            ...Object.fromEntries(sidesOfBox.map((side) => [`box_${side}`, 'int64[batch, seq]'])),
+            mask: 'float32[batch, 1, 1, seq]',
+          }),
       ...(segments ? { segments: 'int64[batch, seq]' } : {}),
       ...(tasks > 0 ? { tasks: 'int64[batch, seq]' } : {}),
       ...(distances === undefined ? {} : { distances: 'int64[seq, seq]' }),
     },
     blocks: {
       ...activationBlocks(block),
-      [distances === undefined ? 'encoder_layer' : 'encoder_layer from input, distance_bias']: block,
+      [beside === undefined ? 'encoder_layer' : `encoder_layer from input, ${beside}`]: block,
     },
     layers,
-    ...(layers.some((line) => line.startsWith('seq_relationship:'))
-      ? { outputs: ['seq_relationship', 'decoder'] }
-      : {}),
+    ...outputsOf(layers),
   };
+}
+
+/** Left, upper, right and lower side, height and width; opposite sides share a table (modeling_layoutlm.py). */
+const sidesOfBox = ['left', 'upper', 'right', 'lower', 'h', 'w'];
+
+function boxLines(rows: number): readonly string[] {
+  const shared: Readonly<Record<string, string>> = { right: 'left', lower: 'upper' };
+  return sidesOfBox.flatMap((side, index) => {
+    const before = sidesOfBox[index - 1];
+    const weight = shared[side] === undefined ? '' : `, weight=${shared[side]}_position_embeddings`;
+    return [
+      `${side}_position_embeddings: Embedding(${rows}, hidden_size${weight}) from box_${side}`,
+      `placed_${side}: add(${before === undefined ? 'placed' : `placed_${before}`}, ${side}_position_embeddings)`,
+    ];
+  });
+}
+
+/** What a pooler gives beside the last layer, where the line behind it reads something else. */
+function outputsOf(layers: readonly string[]): Pick<SpecParts, 'outputs'> {
+  const nameOf = (line = ''): string => line.split(':')[0] ?? '';
+  const unread = layers.filter(
+    (line, index) =>
+      /^(seq_relationship|pooler_act):/.test(line) && layers[index + 1]?.includes(' from ') === true,
+  );
+  return unread.length === 0 ? {} : { outputs: [...unread.map(nameOf), nameOf(layers.at(-1))] };
 }
 
 /** A trained bias for each head and distance, which every layer adds (`compute_position_bias`). */
@@ -145,24 +180,24 @@ const distanceLines = (rows: number, heads: number): readonly string[] => [
   `distance_bias: expand(batch, ${heads}, seq, seq)`,
 ];
 
-const vocabularyHead = (fields: ConfigFields): string =>
+export const vocabularyHead = (fields: ConfigFields): string =>
   `Linear(vocab_size${fields.flag('tie_word_embeddings', true) ? ', weight=word_embeddings' : ''})`;
 
-const firstToken = 'first_token: select(encoder, 1, 0)';
+export const firstToken = 'first_token: select(encoder, 1, 0)';
 
-const pooler = [firstToken, 'pooler: Linear(hidden_size)', 'pooler_act: Tanh()'];
+export const pooler = [firstToken, 'pooler: Linear(hidden_size)', 'pooler_act: Tanh()'];
 
 /** Dropout of the heads that classify: `classifier_dropout`, else that of the blocks. */
-const headDropout = (fields: ConfigFields): number =>
+export const headDropout = (fields: ConfigFields): number =>
   fields.has('classifier_dropout')
     ? fields.number('classifier_dropout', 0)
     : fields.number('hidden_dropout_prob', 0);
 
-const droppedBy = (share: number, line: string): readonly string[] =>
+export const droppedBy = (share: number, line: string): readonly string[] =>
   share > 0 ? [`${line}: Dropout(${share})`] : [];
 
 /** Heads by the end of a class's name; `shares` are those of dropout before the last layer of each that classifies. */
-function headOf(
+export function headOf(
   fields: ConfigFields,
   masked: readonly string[],
   pooled: readonly string[],
@@ -190,7 +225,7 @@ function headOf(
 }
 
 /** Which model of a class has a pooler: `add_pooling_layer` of its constructor. */
-const bertHead = (fields: ConfigFields): readonly string[] => {
+export const bertHead = (fields: ConfigFields): readonly string[] => {
   const norm = layerNorm(fields.number('layer_norm_eps', 1e-12));
   const masked = [
     'transform: Linear(hidden_size) from encoder',
@@ -199,6 +234,12 @@ const bertHead = (fields: ConfigFields): readonly string[] => {
     `decoder: ${vocabularyHead(fields)}`,
   ];
   return headOf(fields, masked, pooler);
+};
+
+/** A head beside a pooler that runs whether it is read or not (modeling_layoutlm.py, `LayoutLMModel`). */
+const pooledHead = (fields: ConfigFields): readonly string[] => {
+  const head = bertHead(fields);
+  return head.includes(firstToken) ? head : [...pooler, ...head];
 };
 
 const robertaHead = (fields: ConfigFields): readonly string[] => {
@@ -326,60 +367,6 @@ export const encoderTypes: Readonly<Record<string, EncoderType>> = {
   roberta,
   'xlm-roberta': roberta,
   camembert: roberta,
-  vit: (fields, name) => vit(fields, name),
-  deit: (fields, name) => vit(fields, name, 2),
+  layoutlm: (fields, name) =>
+    bertLike(fields, name, pooledHead, { boxes: fields.size('max_2d_position_embeddings') }),
 };
-
-/** Images as patches (transformers, modeling_vit.py): pre-norm blocks behind a convolution. */
-function vit(fields: ConfigFields, name: string, tokens = 1): SpecParts {
-  const norm = layerNorm(fields.number('layer_norm_eps', 1e-12))('hidden_size');
-  const hidden = fields.size('hidden_size');
-  const image = fields.size('image_size');
-  const patch = fields.size('patch_size');
-  const patches = Math.floor(image / patch) ** 2;
-  const bias = fields.flag('qkv_bias', true);
-  const drop = dropoutOf(fields, 'hidden_dropout_prob');
-  const dropped = (line: string): readonly string[] => (drop === undefined ? [] : [`${line}: ${drop}`]);
-  const block = [
-    `layernorm_before: ${norm}`,
-    ...attentionLines(selfAttention(fields, { bias }), { source: 'layernorm_before', length: 'places' }),
-    ...dropped('attention_dropout'),
-    `attention_residual: add(${drop === undefined ? 'attention_dense' : 'attention_dropout'}, input)`,
-    `layernorm_after: ${norm}`,
-    `intermediate_dense: Linear(${fields.size('intermediate_size')})`,
-    `intermediate_act: ${activationCall(activationOf(fields, 'gelu'))}`,
-    'output_dense: Linear(hidden_size)',
-    ...dropped('output_dropout'),
-    `output: add(${drop === undefined ? 'output_dense' : 'output_dropout'}, attention_residual)`,
-  ];
-  const architecture = fields.architecture ?? '';
-  const distilled = /WithTeacher$/.test(architecture);
-  const classified = /ForImageClassification/.test(architecture);
-  return {
-    name,
-    comments: [],
-    dims: { batch: 8, places: patches + tokens, hidden_size: hidden },
-    inputs: { image: `float32[batch, ${fields.size('num_channels')}, ${image}, ${image}]` },
-    blocks: { ...activationBlocks(block), encoder_layer: block },
-    layers: [
-      `patch_embeddings: Conv2d(hidden_size, kernel_size=${patch}, stride=${patch})`,
-      ...patchTokens(tokens),
-      'position_embeddings: Parameter(1, places, hidden_size)',
-      'embedded: add(with_cls, position_embeddings)',
-      ...dropped('embeddings_dropout'),
-      `encoder: encoder_layer() * ${fields.size('num_hidden_layers')}`,
-      `layernorm: ${norm}`,
-      'first_token: select(layernorm, 1, 0)',
-      ...(classified
-        ? [`classifier: Linear(${labelsOf(fields)})`]
-        : ['pooler: Linear(hidden_size)', 'pooler_act: Tanh()']),
-      ...(distilled
-        ? [
-            'second_token: select(layernorm, 1, 1)',
-            `distillation_classifier: Linear(${labelsOf(fields)})`,
-            'sum: add(classifier, distillation_classifier)',
-          ]
-        : []),
-    ],
-  };
-}

@@ -18,9 +18,12 @@ import { debertaV2 } from './deberta.ts';
 import { decoderParts } from './decoder.ts';
 import { decoderTypes } from './decoderTypes.ts';
 import { dinov2 } from './dinov2.ts';
+import { dinov3 } from './dinov3.ts';
 import { encoderTypes } from './encoderTypes.ts';
+import { esm } from './esm.ts';
 import { expertTypes } from './expertTypes.ts';
 import { modernBert } from './modernBert.ts';
+import { nomicBert } from './nomicBert.ts';
 import { notesOfConfig } from './notesOfConfig.ts';
 import { segformer } from './segformer.ts';
 import { t5, whisper } from './sequenceToSequence.ts';
@@ -28,6 +31,7 @@ import { type SpecParts, specText } from './specText.ts';
 import { speechEncoder } from './speech.ts';
 import { swin } from './swin.ts';
 import { textPartOf } from './textPart.ts';
+import { vitTypes } from './vit.ts';
 
 export interface SpecOfConfig {
   /** The text of a layer spec; `undefined` where the config cannot be expressed as one. */
@@ -111,6 +115,7 @@ const knownClasses =
 
 /** Ends of the names of classes that some types alone have here; other types would be written without that head. */
 const ownClasses: Readonly<Record<string, RegExp>> = {
+  'audio-spectrogram-transformer': /ForAudioClassification$/,
   beit: /ForMaskedImageModeling$/,
   segformer: /ForSemanticSegmentation$/,
   wav2vec2: /ForCTC$/,
@@ -134,6 +139,10 @@ const types: Readonly<Record<string, WriteSpec>> = {
     ]),
   ),
   ...encoderTypes,
+  ...vitTypes,
+  esm,
+  nomic_bert: nomicBert,
+  dinov3_vit: dinov3,
   albert,
   modernbert: modernBert,
   dinov2,

@@ -1,0 +1,131 @@
+/**
+ * Images, or spectra of sound, as patches: ViT (transformers 5.18, modeling_vit.py), and what inherits from it: DeiT, ViT-MSN, I-JEPA
+ * and the audio spectrogram transformer.
+ */
+
+import { activationBlocks, activationCall, activationOf } from './activations.ts';
+import { attentionLines } from './attentionLines.ts';
+import { type ConfigFields, labelsOf } from './configFields.ts';
+import { dropoutOf, type EncoderType, selfAttention } from './encoderTypes.ts';
+import { layerNorm } from './normalizations.ts';
+import { patchTokens } from './patchTokens.ts';
+import type { SpecParts } from './specText.ts';
+
+interface VitKind {
+  /** Trained tokens before those of patches. */
+  readonly trained: number;
+  /** What stands behind the last normalization where nothing is classified. */
+  readonly pooled: 'none' | 'dense';
+  /** What a classifier reads. */
+  readonly classified: 'first' | 'mean';
+}
+
+export const vitTypes: Readonly<Record<string, EncoderType>> = {
+  vit: (fields, name) => vit(fields, name, { trained: 1, pooled: 'dense', classified: 'first' }),
+  deit: (fields, name) => vit(fields, name, { trained: 2, pooled: 'dense', classified: 'first' }),
+  vit_msn: (fields, name) => vit(fields, name, { trained: 1, pooled: 'none', classified: 'first' }),
+  ijepa: (fields, name) => vit(fields, name, { trained: 0, pooled: 'none', classified: 'mean' }),
+  'audio-spectrogram-transformer': spectrogram,
+};
+
+function vit(fields: ConfigFields, name: string, { trained, pooled, classified }: VitKind): SpecParts {
+  const norm = layerNorm(fields.number('layer_norm_eps', 1e-12))('hidden_size');
+  const image = fields.size('image_size');
+  const patch = fields.size('patch_size');
+  const patches = Math.floor(image / patch) ** 2;
+  const architecture = fields.architecture ?? '';
+  const distilled = /WithTeacher$/.test(architecture);
+  const first = 'first_token: select(layernorm, 1, 0)';
+  const head = /ForImageClassification/.test(architecture)
+    ? [
+        classified === 'mean' ? 'averaged: mean(layernorm, dim=1)' : first,
+        `classifier: Linear(${labelsOf(fields)})`,
+      ]
+    : pooled === 'dense'
+      ? [first, 'pooler: Linear(hidden_size)', 'pooler_act: Tanh()']
+      : [];
+  return {
+    ...partsOf(fields, name, patches + trained),
+    inputs: { image: `float32[batch, ${fields.size('num_channels')}, ${image}, ${image}]` },
+    layers: [
+      `patch_embeddings: Conv2d(hidden_size, kernel_size=${patch}, stride=${patch})`,
+      ...(trained === 0 ? ['flat: flatten(2)', 'patches: transpose(1, 2)'] : patchTokens(trained)),
+      ...bodyLines(fields, norm, trained === 0 ? 'patches' : 'with_cls'),
+      ...head,
+      ...(distilled
+        ? [
+            'second_token: select(layernorm, 1, 1)',
+            `distillation_classifier: Linear(${labelsOf(fields)})`,
+            'sum: add(classifier, distillation_classifier)',
+          ]
+        : []),
+    ],
+  };
+}
+
+/** Patches that overlap, of a spectrum with time along its second axis; the mean of two tokens is classified. */
+function spectrogram(fields: ConfigFields, name: string): SpecParts {
+  const norm = layerNorm(fields.number('layer_norm_eps', 1e-12))('hidden_size');
+  const patch = fields.size('patch_size');
+  const [frequencies, times] = [fields.size('num_mel_bins'), fields.size('max_length')];
+  const strides = [fields.size('frequency_stride'), fields.size('time_stride')] as const;
+  const along = (size: number, stride: number): number => Math.floor((size - patch) / stride) + 1;
+  const patches = along(frequencies, strides[0]) * along(times, strides[1]);
+  const isClassifier = /ForAudioClassification$/.test(fields.architecture ?? '');
+  return {
+    ...partsOf(fields, name, patches + 2),
+    inputs: { spectrum: `float32[batch, ${times}, ${frequencies}]` },
+    layers: [
+      'channel: unsqueeze(spectrum, 1)',
+      'turned: transpose(2, 3)',
+      `patch_embeddings: Conv2d(hidden_size, kernel_size=${patch}, stride=(${strides.join(', ')}))`,
+      ...patchTokens(2),
+      ...bodyLines(fields, norm, 'with_cls'),
+      'first_token: select(layernorm, 1, 0)',
+      'second_token: select(layernorm, 1, 1)',
+      'sum: add(first_token, second_token)',
+      'pooled: div(2)',
+      ...(isClassifier ? [`classifier_norm: ${norm}`, `classifier: Linear(${labelsOf(fields)})`] : []),
+    ],
+  };
+}
+
+/** The name, the sizes and the block, which normalizes what it reads. */
+function partsOf(fields: ConfigFields, name: string, places: number): Omit<SpecParts, 'inputs' | 'layers'> {
+  const norm = layerNorm(fields.number('layer_norm_eps', 1e-12))('hidden_size');
+  const drop = dropoutOf(fields, 'hidden_dropout_prob');
+  const dropped = (line: string): readonly string[] => (drop === undefined ? [] : [`${line}: ${drop}`]);
+  const block = [
+    `layernorm_before: ${norm}`,
+    ...attentionLines(selfAttention(fields, { bias: fields.flag('qkv_bias', true) }), {
+      source: 'layernorm_before',
+      length: 'places',
+    }),
+    ...dropped('attention_dropout'),
+    `attention_residual: add(${drop === undefined ? 'attention_dense' : 'attention_dropout'}, input)`,
+    `layernorm_after: ${norm}`,
+    `intermediate_dense: Linear(${fields.size('intermediate_size')})`,
+    `intermediate_act: ${activationCall(activationOf(fields, 'gelu'))}`,
+    'output_dense: Linear(hidden_size)',
+    ...dropped('output_dropout'),
+    `output: add(${drop === undefined ? 'output_dense' : 'output_dropout'}, attention_residual)`,
+  ];
+  return {
+    name,
+    comments: [],
+    dims: { batch: 8, places, hidden_size: fields.size('hidden_size') },
+    blocks: { ...activationBlocks(block), encoder_layer: block },
+  };
+}
+
+/** From tokens to the last normalization. */
+function bodyLines(fields: ConfigFields, norm: string, tokens: string): readonly string[] {
+  const drop = dropoutOf(fields, 'hidden_dropout_prob');
+  return [
+    'position_embeddings: Parameter(1, places, hidden_size)',
+    `embedded: add(${tokens}, position_embeddings)`,
+    ...(drop === undefined ? [] : [`embeddings_dropout: ${drop}`]),
+    `encoder: encoder_layer() * ${fields.size('num_hidden_layers')}`,
+    `layernorm: ${norm}`,
+  ];
+}
