@@ -39,7 +39,13 @@ import { findingsOf } from './findings/findings.ts';
 import { layerCosts, layerOfOperators } from './layerCosts.ts';
 import { partsLeftOut } from './leftOut.ts';
 import { memoryOf } from './memory/memoryOf.ts';
-import { fitOf, type ReservedMemory, reservedMemory, runtimeReserve } from './memory/reservedMemory.ts';
+import {
+  fitOf,
+  fitsAtBest,
+  type ReservedMemory,
+  reservedMemory,
+  runtimeReserve,
+} from './memory/reservedMemory.ts';
 import type { StepMemory } from './memory/stepMemory.ts';
 import { communicationByLayer, messageCosts } from './messageCosts.ts';
 import { withMeasurement } from './plan/measuredWork.ts';
@@ -96,6 +102,9 @@ export function estimateStep(
     scenario,
     gpu: plan.cluster.gpu.title,
     totals: totalsOf(plan, timeline, alone, memory, reserved, unknown),
+    get mayFit() {
+      return fitsAtBest(memory, reserved);
+    },
     get fits() {
       const fit = fitOf(memory, reserved);
       // What is unknown takes memory too.

@@ -34,7 +34,7 @@ import {
 } from './pytorch/compiled/compileOption.ts';
 import { eagerLaunch, launchOf } from './pytorch/eagerLaunch.ts';
 import { addGradients, both, copyIntoBuckets } from './pytorch/gradientHandling.ts';
-import { lowerPytorch } from './pytorch/lowerPytorch.ts';
+import { pytorchLowering } from './pytorch/lowerPytorch.ts';
 import {
   addedGradientKernels,
   type OptimizerKernels,
@@ -275,25 +275,18 @@ export function eagerPytorch(
   const launch = launchOf(Number(options.get('launch-us')) * 1e-6);
   return {
     launch: launch !== eagerLaunch || mode === undefined ? launch : compiledLaunch[mode],
-    lower: (training, precision, pass, recomputed) =>
-      lowerPytorch(
-        training,
-        precision,
-        pass,
-        {
-          convolutionTf32,
-          fusedCalls,
-          fusedAttention,
-          attentionKernel,
-          channelsLast,
-          inPlace,
-          wholeHalf: !casts,
-          compiled: mode !== undefined,
-          compilesLoss: options.get('compile-loss') === 'true',
-          reentrant,
-        },
-        recomputed,
-      ),
+    lower: pytorchLowering({
+      convolutionTf32,
+      fusedCalls,
+      fusedAttention,
+      attentionKernel,
+      channelsLast,
+      inPlace,
+      wholeHalf: !casts,
+      compiled: mode !== undefined,
+      compilesLoss: options.get('compile-loss') === 'true',
+      reentrant,
+    }),
     input: prefetchedInput,
     weightBytesPerElement,
     addsGradients,

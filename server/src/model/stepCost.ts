@@ -20,6 +20,8 @@ export interface StepCost {
   readonly gpu: string;
   readonly totals: TotalCost;
   readonly fits: Fit;
+  /** Whether `fits` is `yes` or `may`, which is less work to find. */
+  readonly mayFit: boolean;
   readonly layers: readonly LayerCost[];
   readonly findings: readonly Finding[];
   /** Of a step that decodes one token with a cache. */

@@ -6,6 +6,8 @@ import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
 import type { Bindings } from '../model/dimension.ts';
 import { evaluateDimension } from '../model/dimension.ts';
 import type { Operator, TensorContent, ValueType } from '../model/graph.ts';
+import { memoizeRecent } from '../model/memoizeRecent.ts';
+import { isSameContent } from '../model/sameContent.ts';
 import { makeInferenceContext } from '../operators/context.ts';
 import { isMixture } from '../operators/contrib/mixtureOfExperts.ts';
 import type { OperatorDefinition } from '../operators/definition.ts';
@@ -42,8 +44,13 @@ export interface DividedGraph {
   readonly factorsOf: (index: number) => readonly BoundFactor[];
 }
 
-/** `bindings` are those the graph was bound with. */
-export function dividedGraph(training: TrainingGraph, bindings: Bindings): DividedGraph {
+/** `bindings` are those the graph was bound with. Factors are found once for all numbers of workers. */
+export const dividedGraph = memoizeRecent(
+  (training: TrainingGraph, bindings: Bindings): DividedGraph => boundGraph(training, bindings),
+  isSameContent,
+);
+
+function boundGraph(training: TrainingGraph, bindings: Bindings): DividedGraph {
   const { graph } = training.analysis;
   const contents = boundContents(graph, bindings);
   const known = new Map<number, readonly BoundFactor[]>();

@@ -8,6 +8,8 @@
 import type { ModelAnalysis, TrainingGraph } from '../analysis/modelAnalysis.ts';
 import { repeatedBlocks } from '../analysis/repeatedBlocks.ts';
 import { floatAt, itemAt } from '../model/at.ts';
+import type { Graph } from '../model/graph.ts';
+import { memoizeRecent } from '../model/memoizeRecent.ts';
 import type { StageCut } from '../model/scenario.ts';
 import { sumOf } from '../model/sumOf.ts';
 import type { OperatorRange } from './operatorRange.ts';
@@ -176,13 +178,28 @@ export interface CrossingTensor {
  * What crosses a cut: activations with gradients. What is computed of constants and positions alone each stage computes
  * itself.
  */
-export function crossingTensors(training: TrainingGraph, cut: number): readonly CrossingTensor[] {
-  const { analysis, requiresGradient, tensors } = training;
-  return [...analysis.graph.values.values()].flatMap(({ name, role, producer, consumers }) => {
+export const crossingTensors = (
+  { analysis, requiresGradient, tensors }: TrainingGraph,
+  cut: number,
+): readonly CrossingTensor[] =>
+  spansOf(analysis.graph, 'activations').flatMap(({ name, producer, last }) => {
+    if (producer >= cut || last < cut || !requiresGradient.has(name)) return [];
     const elements = tensors.get(name)?.elements;
-    if (role !== 'activation' || producer === undefined || producer >= cut || elements === undefined)
-      return [];
-    if (!consumers.some((index) => index >= cut) || !requiresGradient.has(name)) return [];
-    return analysis.costing.gradients.isStored(name) ? [] : [{ name, elements, producer }];
+    if (elements === undefined || analysis.costing.gradients.isStored(name)) return [];
+    return [{ name, elements, producer }];
   });
+
+/** From the operator that gives an activation to the last that reads it. */
+interface Span extends Pick<CrossingTensor, 'name' | 'producer'> {
+  readonly last: number;
 }
+
+const spansOf = memoizeRecent(
+  ({ values }: Graph, _: 'activations'): readonly Span[] =>
+    [...values.values()].flatMap(({ name, role, producer, consumers }) =>
+      role === 'activation' && producer !== undefined
+        ? [{ name, producer, last: Math.max(-1, ...consumers) }]
+        : [],
+    ),
+  (known, asked) => known === asked,
+);

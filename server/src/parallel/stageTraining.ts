@@ -8,7 +8,7 @@ import { type Fold, foldedIndex } from '../analysis/repetition/foldGraph.ts';
 import { entryAt } from '../model/at.ts';
 import { memoizeRecent } from '../model/memoizeRecent.ts';
 import { isSameContent } from '../model/sameContent.ts';
-import { blockRun, foldOf } from './blockRun.ts';
+import { type BlockRun, blockRun, foldOf } from './blockRun.ts';
 import { analysisOfPart, type GraphPart, ofPart } from './graphPart.ts';
 import type { OperatorRange } from './operatorRange.ts';
 import { cutsOf } from './pipelineStages.ts';
@@ -31,10 +31,30 @@ export const foldedTraining = memoizeRecent(
 
 /** `own` is the training graph of a range of operators of the whole. */
 function foldTraining(own: TrainingGraph, whole: TrainingGraph, range: OperatorRange): TrainingGraph {
-  const fold = foldOf(blockRun(whole.analysis, cutsOf(whole.analysis)), range);
-  if (fold === undefined) return own;
-  const folded = partTraining(whole, { ...range, fold });
+  const run = blockRun(whole.analysis, cutsOf(whole.analysis));
+  const fold = foldOf(run, range);
+  if (run === undefined || fold === undefined) return own;
+  const folded = shortTraining(whole, shortestPart(run, range, fold));
   return { ...own, analysis: withFold(own.analysis, { fold, short: folded.analysis }), folded };
+}
+
+/** Stages of all pipelines have these few in common: what is found of one is kept with it for all. */
+const shortTraining = memoizeRecent(partTraining, isSameContent, 16);
+
+/**
+ * The part of the shortest range that is the same with most of its blocks left out: stages that begin and end alike differ in
+ * how many blocks they leave out, and in where they lie.
+ */
+function shortestPart(run: BlockRun, range: OperatorRange, fold: Fold): GraphPart {
+  const { period, begin, count } = run;
+  const beginsInside = range.begin > begin && (range.begin - begin) % period === 0;
+  const endsInside = range.end < begin + count * period;
+  const length = range.end - range.begin - (fold.copies - 1) * period;
+  // The first block and the last may meet other things outside of the run.
+  const from = !beginsInside ? range.begin : endsInside ? begin + period : range.end - length;
+  const shortest = { begin: from, end: from + length };
+  const own = beginsInside || endsInside ? foldOf(run, shortest) : undefined;
+  return own === undefined || own.cut !== fold.cut ? { ...range, fold } : { ...shortest, fold: own };
 }
 
 function partTraining(training: TrainingGraph, part: GraphPart): TrainingGraph {

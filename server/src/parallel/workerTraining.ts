@@ -26,15 +26,25 @@ export function workerTraining(
   const { folded: _, ...analysis } = training.analysis;
   const { shapeArithmetic, storedLayout } = analysis.costing.auxiliary;
   const others = axes.filter(({ axis }) => axis !== gathered.axis);
+  const gathers = new Set(gathered.first.values());
+  const known = new Map<string, OperatorCost>();
   const costs = training.costs.map((whole, index) => {
     const operator = analysis.graph.operators[index];
     const parts = partsOf(axes, index);
     if (operator === undefined || parts.length === 0 || whole.kind === 'unknown') return whole;
     // What launches nothing launches nothing for a block either.
     if (shapeArithmetic[index] === true || storedLayout[index] === true) return whole;
+    // Operators that cost the same whole and are divided alike cost the same: kernels are found once for each cost.
+    const group = analysis.costing.groups[index];
+    const key =
+      group === undefined ? undefined : `${group} ${gathers.has(index)} ${JSON.stringify(sharesOf(parts))}`;
+    const before = key === undefined ? undefined : known.get(key);
+    if (before !== undefined) return before;
     const elementsOf = (name: string): number => elementsOver(divided, others, name);
-    const cost = keptAsRead(costOfBlock(operator, parts, divided), operator, elementsOf, gathered.first);
-    return ofBusiest(cost, imbalances.get(index));
+    const block = keptAsRead(costOfBlock(operator, parts, divided), operator, elementsOf, gathered.first);
+    const cost = ofBusiest(block, imbalances.get(index));
+    if (key !== undefined && cost.kind !== 'unknown') known.set(key, cost);
+    return cost;
   });
   const tensors = new Map(training.tensors);
   for (const own of axes) {
@@ -64,7 +74,7 @@ export function workerTraining(
       frozen: analysis.frozen.map(held),
     },
     batch: training.batch,
-    costs: sharedCosts(costs, divided, axes, gathered.first),
+    costs,
     tensors,
     requiresGradient: training.requiresGradient,
   };
@@ -145,32 +155,8 @@ function keptAsRead(
   return { ...cost, saved };
 }
 
-/** Operators that cost the same whole and are divided alike cost the same: kernels are found once for each cost. */
-function sharedCosts(
-  costs: readonly OperatorCost[],
-  { training }: DividedGraph,
-  axes: readonly AxisDivision[],
-  gathered: ReadonlyMap<string, number>,
-): readonly OperatorCost[] {
-  const gathers = new Set(gathered.values());
-  const known = new Map<string, OperatorCost>();
-  return costs.map((cost, index) => {
-    const group = training.analysis.costing.groups[index];
-    const parts = partsOf(axes, index);
-    if (group === undefined || parts.length === 0 || cost.kind === 'unknown') return cost;
-    const divided = parts.map(({ factor, within, ways, joins }) => [
-      within,
-      ways,
-      joins,
-      factor.inputs,
-      factor.outputs,
-    ]);
-    const key = `${group} ${gathers.has(index)} ${JSON.stringify(divided)}`;
-    const before = known.get(key) ?? cost;
-    known.set(key, before);
-    return before;
-  });
-}
+const sharesOf = (parts: readonly DividedPart[]) =>
+  parts.map(({ factor, within, ways, joins }) => [within, ways, joins, factor.inputs, factor.outputs]);
 
 /** The cost of an operator on blocks of its tensors. */
 function costOfBlock(

@@ -1,6 +1,8 @@
 /** What is alive at each operator of forward and of backward, beside what forward keeps: the same on any number of GPUs. */
 
 import { isSettled, unfoldColumn } from '../../analysis/repetition/foldGraph.ts';
+import type { LoweredGraph } from '../../frameworks/behaviour.ts';
+import { memoizeRecent } from '../../model/memoizeRecent.ts';
 import { gradientsBetween } from './backwardMemory.ts';
 import { forwardMemory } from './forwardMemory.ts';
 import type { LoweredTraining } from './valueLifetimes.ts';
@@ -12,16 +14,28 @@ export interface LiveMemory {
   readonly gradients: Float64Array;
 }
 
+/** Found once for what stages share. */
+const walkGraph = memoizeRecent(
+  (lowered: LoweredGraph, { training, learns }: WalkedGraph): LiveMemory => ({
+    unkept: forwardMemory({ training, lowered }).unkept,
+    gradients: learns ? gradientsBetween(training, lowered) : new Float64Array(0),
+  }),
+  (known, asked) => known.training === asked.training && known.learns === asked.learns,
+);
+
+interface WalkedGraph {
+  readonly training: LoweredTraining['training'];
+  readonly learns: boolean;
+}
+
 /** Where blocks repeat, what is alive in one is alive in all: the folded graph is walked, and its columns unfolded. */
 export function liveMemory(
   whole: LoweredTraining,
   folded: LoweredTraining | undefined,
   learns: boolean,
 ): LiveMemory {
-  const walk = ({ training, lowered }: LoweredTraining): LiveMemory => ({
-    unkept: forwardMemory({ training, lowered }).unkept,
-    gradients: learns ? gradientsBetween(training, lowered) : new Float64Array(0),
-  });
+  const walk = ({ training, lowered }: LoweredTraining): LiveMemory =>
+    walkGraph(lowered, { training, learns });
   const layout = whole.training.analysis.folded?.layout;
   if (folded === undefined || layout === undefined) return walk(whole);
   const { unkept, gradients } = walk(folded);

@@ -5,7 +5,7 @@
  */
 
 import { floatAt } from '../../model/at.ts';
-import { mapColumns, mapWeights, type OperatorTimes, type PassTimes } from '../plan/operatorTimes.ts';
+import { columnsBy, mapWeights, type OperatorTimes, type PassTimes } from '../plan/operatorTimes.ts';
 
 /** `imbalance`: rows of that GPU over the mean. 1 gives the times as they are. */
 export function timesOfBusiest(
@@ -19,10 +19,8 @@ export function timesOfBusiest(
     for (const index of mixtures) copy[index] = floatAt(copy, index) * imbalance;
     return copy;
   };
-  const busiest = (pass: PassTimes): PassTimes => ({
-    ...mapColumns(pass, grownColumn),
-    launches: pass.launches,
-  });
+  const busiest = (pass: PassTimes): PassTimes =>
+    columnsBy((key) => (key === 'launches' ? pass.launches : grownColumn(pass[key])));
   return {
     forward: busiest(times.forward),
     backward: busiest(times.backward),

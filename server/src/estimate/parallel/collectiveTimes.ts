@@ -8,7 +8,7 @@ import { floatAt } from '../../model/at.ts';
 import { type Bytes, bytes, type Seconds } from '../../model/units.ts';
 import type { MeshAxis } from '../../parallel/division.ts';
 import type { MeshCollective } from '../../parallel/tensorCollectives.ts';
-import type { OperatorTimes, PassTimes } from '../plan/operatorTimes.ts';
+import { columnsBy, type OperatorTimes, type PassTimes } from '../plan/operatorTimes.ts';
 
 export interface TimedCollective extends MeshCollective {
   readonly bytes: Bytes;
@@ -29,21 +29,24 @@ export function timeCollectives(
   cluster: ClusterProfile,
   groupOf: (axis: MeshAxis) => Placement,
 ): readonly TimedCollective[] {
-  const known = new Map<string, Omit<TimedCollective, keyof MeshCollective>>();
+  // By size for each axis and kind: a graph has thousands, and a number is found faster than its text is written.
+  const known = new Map<string, Map<number, Omit<TimedCollective, keyof MeshCollective>>>();
   return collectives.flatMap((own) => {
     const width = own.bytesPerElement ?? lowered.operators[own.operator]?.bytesPerElement ?? 4;
     // Sends are timed with the attention that hides them (`ringTimes.ts`).
     if (own.collective === 'send') return [];
     const size = bytes(own.elements * width);
-    const key = `${own.axis} ${own.collective} ${size}`;
-    let timed = known.get(key);
+    const kind = `${own.axis} ${own.collective}`;
+    const ofKind = known.get(kind) ?? new Map<number, Omit<TimedCollective, keyof MeshCollective>>();
+    known.set(kind, ofKind);
+    let timed = ofKind.get(size);
     if (timed === undefined) {
       const { time, low, high, description } = collectiveTime(cluster, groupOf(own.axis), {
         kind: own.collective,
         bytes: size,
       });
       timed = { bytes: size, time, low, high, whole: time, description };
-      known.set(key, timed);
+      ofKind.set(size, timed);
     }
     return [{ ...own, ...timed }];
   });
@@ -67,12 +70,18 @@ function waitingFor(
   collectives: readonly TimedCollective[],
   pass: MeshCollective['pass'],
 ): PassTimes {
-  const [middle, low, high] = [times.middle.slice(), times.low.slice(), times.high.slice()];
-  for (const own of collectives) {
-    if (own.pass !== pass) continue;
-    middle[own.operator] = floatAt(middle, own.operator) + own.time;
-    low[own.operator] = floatAt(low, own.operator) + own.low;
-    high[own.operator] = floatAt(high, own.operator) + own.high;
-  }
-  return { ...times, middle, low, high };
+  const waits: Partial<Record<keyof PassTimes, 'time' | 'low' | 'high'>> = {
+    middle: 'time',
+    low: 'low',
+    high: 'high',
+  };
+  return columnsBy((key) => {
+    const bound = waits[key];
+    if (bound === undefined) return times[key];
+    const column = times[key].slice();
+    for (const own of collectives) {
+      if (own.pass === pass) column[own.operator] = floatAt(column, own.operator) + own[bound];
+    }
+    return column;
+  });
 }

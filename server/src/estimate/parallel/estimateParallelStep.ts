@@ -6,12 +6,14 @@ import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
 import { floatAt, itemAt } from '../../model/at.ts';
 import { estimateOf } from '../../model/estimate.ts';
 import { lazy } from '../../model/lazy.ts';
+import { memoizeRecent } from '../../model/memoizeRecent.ts';
 import type { ParallelScenario, Scenario } from '../../model/scenario.ts';
 import type { ParallelCost, StepCost, StepLimit, TotalCost } from '../../model/stepCost.ts';
 import { bytes, flops, seconds } from '../../model/units.ts';
+import type { OperatorCost } from '../../operators/definition.ts';
 import { basisOf, layersOf, timeAtPeak } from '../estimateStep.ts';
 import { partsLeftOut } from '../leftOut.ts';
-import { fitOf, runtimeReserve } from '../memory/reservedMemory.ts';
+import { fitOf, fitsAtBest, runtimeReserve } from '../memory/reservedMemory.ts';
 import { messageCosts } from '../messageCosts.ts';
 import { passesOf, timelineOf, timesOf } from '../plan/stepPlan.ts';
 import { smallShare } from '../stepLimit.ts';
@@ -65,6 +67,9 @@ export function estimateParallelStep(
       unknown,
     },
     parallel: parallelCost(laidOut),
+    get mayFit() {
+      return fitsAtBest(memory, reserved);
+    },
     get fits() {
       const fit = fitOf(memory, reserved);
       return exact || fit === 'no' ? fit : 'may';
@@ -111,7 +116,7 @@ function totalsOf(laidOut: LaidOutStep, exact: boolean): Omit<TotalCost, 'memory
   const { layout, stages } = plan;
   const slowest = stagesOf(plan, times.slowest);
   const own = itemAt(times.ranks, times.slowest);
-  const lines = slowest.map((stage) => timelineOf(stage.plan, 'middle'));
+  const lines = slowest.map((stage) => timesOf(stage.plan, 'middle'));
   const hostTime = seconds(lines.reduce((total, line) => total + line.hostTime, 0));
   const work = workOfStages(plan, passes);
   const step = seconds(times.step);
@@ -119,7 +124,11 @@ function totalsOf(laidOut: LaidOutStep, exact: boolean): Omit<TotalCost, 'memory
   const tokens = tokensPerSample(training);
   const atPeak = stages.reduce((total, { plan: each }) => total + timeAtPeak(each), 0);
   const whole = flopsOf(training);
-  const local = stages.reduce((total, { plan: each }) => total + flopsOf(each.training), 0);
+  const local = stages.reduce(
+    (total, { like, plan: each }) =>
+      total + flopsOf(like === undefined ? each.training : itemAt(stages, like).plan.training),
+    0,
+  );
   return {
     flops: { forward: flops(work.forward), backward: flops(work.backward) },
     time: {
@@ -169,13 +178,14 @@ function workOfStages(
   plan: ParallelPlan,
   passes: number,
 ): { readonly forward: number; readonly backward: number } {
-  const works = plan.ranks.map((_, rank) => {
-    let forward = 0;
-    let backward = 0;
-    for (const cost of stagesOf(plan, rank).flatMap((stage) => stage.plan.training.costs)) {
-      if (cost.kind !== 'known') continue;
-      forward += cost.forward.flops * passes;
-      backward += (cost.backwardData.flops + cost.backwardWeight.flops) * passes;
+  const works = plan.ranks.map((own) => {
+    let [forward, backward] = [0, 0];
+    for (const stage of own) {
+      const { like, plan: alone } = itemAt(plan.stages, stage);
+      const { training } = like === undefined ? alone : itemAt(plan.stages, like).plan;
+      const work = workOf(training.costs, passes);
+      forward += work.forward;
+      backward += work.backward;
     }
     return { forward, backward };
   });
@@ -184,8 +194,24 @@ function workOfStages(
   );
 }
 
-const flopsOf = ({ costs }: TrainingGraph): number =>
-  costs.reduce((total, cost) => (cost.kind === 'known' ? total + cost.forward.flops : total), 0);
+const flopsOf = ({ costs }: TrainingGraph): number => workOf(costs, 1).forward;
+
+/** FLOPs of so many passes. */
+const workOf = memoizeRecent(
+  (
+    costs: readonly OperatorCost[],
+    passes: number,
+  ): { readonly forward: number; readonly backward: number } => {
+    let [forward, backward] = [0, 0];
+    for (const cost of costs) {
+      if (cost.kind !== 'known') continue;
+      forward += cost.forward.flops * passes;
+      backward += (cost.backwardData.flops + cost.backwardWeight.flops) * passes;
+    }
+    return { forward, backward };
+  },
+  (known, asked) => known === asked,
+);
 
 /** Waiting for other stages is the pipeline's; collectives between GPUs of a copy are communication. */
 function limitOf(laidOut: LaidOutStep, hostTime: number): StepLimit {
@@ -214,6 +240,8 @@ function parallelCost(laidOut: LaidOutStep): ParallelCost {
   const { training, plan, times, memories } = laidOut;
   const { layout, stages, sharded } = plan;
   const first = itemAt(stages, 0);
+  const collectives = lazy(() => collectivesOfLayers(stages));
+  const whole = lazy(() => wholeLayers(training, [...sharded.whole, ...sharded.wholeSequence]));
   return {
     replicas: layout.replicas,
     microBatches: passesOf(first.plan.scenario),
@@ -236,7 +264,11 @@ function parallelCost(laidOut: LaidOutStep): ParallelCost {
         sent,
       };
     }),
-    collectives: collectivesOfLayers(stages),
-    whole: wholeLayers(training, [...sharded.whole, ...sharded.wholeSequence]),
+    get collectives() {
+      return collectives();
+    },
+    get whole() {
+      return whole();
+    },
   };
 }

@@ -25,8 +25,10 @@ import { pipelineSchedule, sendsBesideCompute, stagesOfRanks } from '../../sched
 import { type PipelineTimeline, pipelineTimeline } from '../../schedule/pipelineTimeline.ts';
 import { stepTimes } from '../../schedule/stepTimeline.ts';
 import { parameterBytes } from '../plan/gradients.ts';
+import type { LoweredStep } from '../plan/loweredStep.ts';
 import type { OperatorTimes } from '../plan/operatorTimes.ts';
 import {
+  computeStep,
   earlierPass,
   passesOf,
   planStep,
@@ -72,6 +74,12 @@ export interface StagePlan {
   readonly sharedGradients: Estimate<Seconds>;
 }
 
+/** Of the operators of a stage. */
+interface TimedStage extends Pick<StagePlan, 'kernels' | 'collectives'> {
+  /** With what they wait for. */
+  readonly times: OperatorTimes;
+}
+
 /** `undefined` where the model has fewer blocks than stages. */
 export function planParallel(
   training: TrainingGraph,
@@ -99,49 +107,57 @@ export function planParallel(
     parallel.sequence && layout.tensorGroup.nodes === 1
       ? findFramework(scenario.framework.name)?.layout?.overlap?.(optionValues(scenario.framework))
       : undefined;
-  const planned = (
+  /** Kernels of operators from `begin` on, with what they wait for in a copy. */
+  const timed = (
     graph: TrainingGraph,
     begin: number,
-    scenario = own,
-  ): Pick<StagePlan, 'plan' | 'kernels' | 'collectives'> => {
-    const whole = planStep(graph, scenario, cluster);
+    { lowered, times }: Pick<LoweredStep, 'lowered' | 'times'>,
+  ): TimedStage => {
     const isOwn = (operator: number): boolean => operator >= 0 && operator < graph.costs.length;
-    const asked = sharded.collectives.flatMap((collective) => {
-      const operator = collective.operator - begin;
-      return isOwn(operator) ? [{ ...collective, operator }] : [];
-    });
+    const asked = sharded.collectives
+      .filter(({ operator }) => isOwn(operator - begin))
+      .map((collective) =>
+        begin === 0 ? collective : { ...collective, operator: collective.operator - begin },
+      );
     const cores = sharded.cores.flatMap(({ operators: all, exchange }) => {
       const inside = all.map((index) => index - begin).filter(isOwn);
       return exchange === 'all-to-all' || inside.length === 0 ? [] : [inside];
     });
     const kernels = timesOfBusiest(
-      timesInBlocks(cluster.gpu, whole.lowered, whole.times, cores, parallel.context),
+      timesInBlocks(cluster.gpu, lowered, times, cores, parallel.context),
       sharded.mixtures.map((index) => index - begin).filter(isOwn),
       parallel.expertImbalance,
     );
-    const plan = kernels === whole.times ? whole : { ...whole, times: kernels };
     const groups = { tensor: layout.tensorGroup, context: layout.contextGroup, expert: layout.expertGroup };
-    const waiting = timeCollectives(asked, plan.lowered, cluster, (axis) => groups[axis]);
-    const timed = [
+    const waiting = timeCollectives(asked, lowered, cluster, (axis) => groups[axis]);
+    const once = [
       ...(overlap === undefined
         ? waiting
-        : besideProducts(waiting, plan, cluster.gpu, parallel.tensor, overlap)),
-      ...timeRings(asked, plan, cores, {
+        : besideProducts(waiting, { lowered, training: graph }, cluster.gpu, parallel.tensor, overlap)),
+      ...timeRings(asked, { lowered, times: kernels, cluster }, cores, {
         ways: parallel.context,
         crossesNodes: layout.contextGroup.nodes > 1,
       }),
     ];
-    const again = timed.flatMap((collective) =>
-      collective.pass === 'forward' && plan.lowered.operators[collective.operator]?.recomputed !== undefined
+    const again = once.flatMap((collective) =>
+      collective.pass === 'forward' && lowered.operators[collective.operator]?.recomputed !== undefined
         ? [{ ...collective, pass: 'backward' as const }]
         : [],
     );
-    const collectives = [...timed, ...again];
+    const collectives = [...once, ...again];
     return {
-      plan: collectives.length === 0 ? plan : { ...plan, times: withCollectives(kernels, collectives) },
       kernels,
       collectives,
+      times: collectives.length === 0 ? kernels : withCollectives(kernels, collectives),
     };
+  };
+  const planned = (
+    graph: TrainingGraph,
+    begin: number,
+  ): Pick<StagePlan, 'plan' | 'kernels' | 'collectives'> => {
+    const whole = planStep(graph, own, cluster);
+    const { times, kernels, collectives } = timed(graph, begin, whole);
+    return { plan: times === whole.times ? whole : { ...whole, times }, kernels, collectives };
   };
   const operators = sharded.training.costs.length;
   if (parallel.pipeline === 1) {
@@ -160,11 +176,11 @@ export function planParallel(
     };
   }
   // Where to cut is a question of kernels: nothing is exchanged.
-  const alone = planned(sharded.training, 0, { ...own, gpus: 1, nodes: 1 });
+  const { computed } = computeStep(sharded.training, { ...own, gpus: 1, nodes: 1 }, cluster);
+  const { forward, backward } = timed(sharded.training, 0, computed).times;
   const cuts = cutsOf(training.analysis);
-  const times = alone.plan.times.forward.middle.map(
-    (time, index) => time + floatAt(alone.plan.times.backward.middle, index),
-  );
+  const { middle } = backward;
+  const times = forward.middle.map((time, index) => time + floatAt(middle, index));
   const shape = { ranks: parallel.pipeline, chunks: parallel.chunks };
   const ranks = stagesOfRanks(parallel.schedule, shape);
   const ranges = cutIntoStages(parallel.stages, cuts, times, ranks);
@@ -191,7 +207,7 @@ export function planParallel(
         ? 0
         : crossingTensors(sharded.training, range.end).reduce(
             (total, { elements, producer }) =>
-              total + elements * (alone.plan.lowered.operators[producer]?.bytesPerElement ?? 4),
+              total + elements * (computed.lowered.operators[producer]?.bytesPerElement ?? 4),
             0,
           ),
     ),

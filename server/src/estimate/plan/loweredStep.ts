@@ -28,27 +28,31 @@ export interface LoweredStep {
 }
 
 /** `behaviour` is that of the scenario's framework. */
-export const lowerStep = memoizeRecent(
-  (training: TrainingGraph, asked: LoweringQuestion): LoweredStep => {
-    const step = lowerFolded(training, asked);
-    const learns = asked.scenario.mode === 'training';
-    return {
-      ...step,
-      live: lazy(() => liveMemory({ training, lowered: step.lowered }, step.folded, learns)),
-    };
-  },
-  (known, asked) =>
-    known.gpu === asked.gpu &&
-    known.scenario.precision === asked.scenario.precision &&
-    known.scenario.mode === asked.scenario.mode &&
-    known.scenario.checkpoint === asked.scenario.checkpoint &&
-    isSameContent(known.scenario.framework, asked.scenario.framework),
-);
+export const lowerStep = memoizeRecent((training: TrainingGraph, asked: LoweringQuestion): LoweredStep => {
+  const step = lowerFolded(training, asked);
+  const learns = asked.scenario.mode === 'training';
+  return {
+    ...step,
+    live: lazy(() => liveMemory({ training, lowered: step.lowered }, step.folded, learns)),
+  };
+}, isLoweredAlike);
 
 interface LoweringQuestion {
   readonly behaviour: FrameworkBehaviour;
   readonly scenario: Pick<Scenario, 'framework' | 'precision' | 'mode' | 'checkpoint'>;
   readonly gpu: GpuProfile;
+}
+
+function isLoweredAlike(known: LoweringQuestion, asked: LoweringQuestion): boolean {
+  return (
+    known.gpu === asked.gpu &&
+    known.scenario.precision === asked.scenario.precision &&
+    known.scenario.mode === asked.scenario.mode &&
+    known.scenario.checkpoint === asked.scenario.checkpoint &&
+    // Frameworks that lower alike share it.
+    (known.behaviour.lower === asked.behaviour.lower ||
+      isSameContent(known.scenario.framework, asked.scenario.framework))
+  );
 }
 
 /** What backward computes again instead of keeping it; nothing in inference. */
@@ -57,15 +61,35 @@ export const recomputedSteps = (
   { mode, checkpoint }: Pick<Scenario, 'mode' | 'checkpoint'>,
 ): RecomputedGroups | undefined => (mode === 'training' ? recomputedGroups(analysis, checkpoint) : undefined);
 
+type LoweredGraphStep = Pick<LoweredStep, 'lowered' | 'times' | 'saved'>;
+
+interface GraphQuestion extends LoweringQuestion {
+  readonly groups: RecomputedGroups | undefined;
+}
+
+/** Of a graph as it is. Stages that leave out other blocks of it share the graph of those they keep. */
+const lowerGraph = memoizeRecent(
+  (graph: TrainingGraph, { behaviour, scenario, gpu, groups }: GraphQuestion): LoweredGraphStep => {
+    const lowered = behaviour.lower(graph, scenario.precision, scenario.mode, groups);
+    return { lowered, times: operatorTimes(gpu, lowered), saved: savedBytes(lowered) };
+  },
+  (known, asked) => isLoweredAlike(known, asked) && areSameGroups(known.groups, asked.groups),
+);
+
+const areSameGroups = (one: RecomputedGroups | undefined, other: RecomputedGroups | undefined): boolean =>
+  one === other ||
+  (one !== undefined &&
+    other !== undefined &&
+    isSameContent(one.keeping, other.keeping) &&
+    isSameContent([...one.groupOf], [...other.groupOf]));
+
 /** Where blocks repeat, one block is lowered for all. */
 function lowerFolded(
   training: TrainingGraph,
   { behaviour, scenario, gpu }: LoweringQuestion,
 ): Omit<LoweredStep, 'live'> {
-  const lower = (graph: TrainingGraph, groups: RecomputedGroups | undefined): Omit<LoweredStep, 'live'> => {
-    const lowered = behaviour.lower(graph, scenario.precision, scenario.mode, groups);
-    return { lowered, times: operatorTimes(gpu, lowered), saved: savedBytes(lowered) };
-  };
+  const lower = (graph: TrainingGraph, groups: RecomputedGroups | undefined): LoweredGraphStep =>
+    lowerGraph(graph, { behaviour, scenario, gpu, groups });
   const groups = recomputedSteps(training, scenario);
   const layout = training.analysis.folded?.layout;
   if (training.folded === undefined || layout === undefined) return lower(training, groups);

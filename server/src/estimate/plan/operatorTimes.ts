@@ -105,7 +105,7 @@ export function timesByOperator(
   operators: number,
   work: readonly { readonly operator: number; readonly kernel: KernelWork }[],
 ): PassTimes {
-  const times = emptyTimes(operators);
+  const times = columnsBy(() => new Float64Array(operators));
   const known = new Map<number, KernelTime>();
   for (const { operator, kernel } of work) {
     const time = known.get(kernel.bytes) ?? kernelTime(gpu, kernel);
@@ -151,29 +151,76 @@ export const mapWeights = (
 export const mapColumns = (pass: PassTimes, of: (column: Float64Array) => Float64Array): PassTimes =>
   columnsBy((key) => of(pass[key]));
 
-/** Every column by its name. */
-export const columnsBy = (of: (key: keyof PassTimes) => Float64Array): PassTimes => ({
-  middle: of('middle'),
-  low: of('low'),
-  high: of('high'),
-  launches: of('launches'),
-  compute: of('compute'),
-  memory: of('memory'),
-  launch: of('launch'),
-  onOwn: of('onOwn'),
-  onOther: of('onOther'),
-  onRoofline: of('onRoofline'),
-  doubtStepsLow: of('doubtStepsLow'),
-  doubtStepsHigh: of('doubtStepsHigh'),
-  doubtMatmul: of('doubtMatmul'),
-  doubtConvolution: of('doubtConvolution'),
-  doubtOther: of('doubtOther'),
-  doubtRoofline: of('doubtRoofline'),
-  doubtAssumed: of('doubtAssumed'),
-  bytes: of('bytes'),
-});
+/** Every column by its name, made when it is first read: of most layouts of a plan only times and launches are. */
+export function columnsBy(of: (key: keyof PassTimes) => Float64Array): PassTimes {
+  const made = new Map<keyof PassTimes, Float64Array>();
+  const column = (key: keyof PassTimes): Float64Array => {
+    const known = made.get(key);
+    if (known !== undefined) return known;
+    const own = of(key);
+    made.set(key, own);
+    return own;
+  };
+  return {
+    get middle() {
+      return column('middle');
+    },
+    get low() {
+      return column('low');
+    },
+    get high() {
+      return column('high');
+    },
+    get launches() {
+      return column('launches');
+    },
+    get compute() {
+      return column('compute');
+    },
+    get memory() {
+      return column('memory');
+    },
+    get launch() {
+      return column('launch');
+    },
+    get onOwn() {
+      return column('onOwn');
+    },
+    get onOther() {
+      return column('onOther');
+    },
+    get onRoofline() {
+      return column('onRoofline');
+    },
+    get doubtStepsLow() {
+      return column('doubtStepsLow');
+    },
+    get doubtStepsHigh() {
+      return column('doubtStepsHigh');
+    },
+    get doubtMatmul() {
+      return column('doubtMatmul');
+    },
+    get doubtConvolution() {
+      return column('doubtConvolution');
+    },
+    get doubtOther() {
+      return column('doubtOther');
+    },
+    get doubtRoofline() {
+      return column('doubtRoofline');
+    },
+    get doubtAssumed() {
+      return column('doubtAssumed');
+    },
+    get bytes() {
+      return column('bytes');
+    },
+  };
+}
 
-const emptyTimes = (count: number): PassTimes => columnsBy(() => new Float64Array(count));
+/** Read kernel by kernel: plain columns. */
+const emptyTimes = (count: number): PassTimes => ({ ...columnsBy(() => new Float64Array(count)) });
 
 function emptyWeights(count: number): WeightTimes {
   const column = () => new Float64Array(count);

@@ -133,17 +133,37 @@ function exchangeAsMeasured(plan: StepPlan, measured: MeasuredWork): StepPlan {
   return { ...plan, measured, ...exchanged };
 }
 
-function predictStep(training: TrainingGraph, scenario: Scenario, cluster: ClusterProfile): StepPlan {
+/** The kernels of a step, of which a GPU of a group keeps its part of tables. */
+interface ComputedStep {
+  readonly behaviour: FrameworkBehaviour;
+  readonly tables: HeldTables;
+  readonly computed: LoweredStep;
+}
+
+/** What is computed alone: nothing is exchanged, nothing updated. */
+export function computeStep(
+  training: TrainingGraph,
+  scenario: Scenario,
+  cluster: ClusterProfile,
+): ComputedStep {
   const { behaviour } = resolveFramework(scenario.framework);
+  const tables = heldTables(training, behaviour, scenario.gpus);
+  const lowered = lowerStep(training, { behaviour, scenario, gpu: cluster.gpu });
+  return {
+    behaviour,
+    tables,
+    computed:
+      tables.size === 0
+        ? lowered
+        : { ...lowered, times: withoutBackward(lowered.times, silentBackward(tables)) },
+  };
+}
+
+function predictStep(training: TrainingGraph, scenario: Scenario, cluster: ClusterProfile): StepPlan {
+  const { behaviour, tables, computed } = computeStep(training, scenario, cluster);
   const learned = scenario.mode === 'training' ? training.analysis.parameters : [];
   const placement = placeGpus(scenario.gpus, scenario.nodes);
   const weightBytesPerElement = behaviour.weightBytesPerElement?.(scenario.precision) ?? 4;
-  const tables = heldTables(training, behaviour, scenario.gpus);
-  const lowered = lowerStep(training, { behaviour, scenario, gpu: cluster.gpu });
-  const computed: LoweredStep =
-    tables.size === 0
-      ? lowered
-      : { ...lowered, times: withoutBackward(lowered.times, silentBackward(tables)) };
   const profile = lazy(() =>
     backwardProfile(computed.times, behaviour.launch.middle, slowdownOf(behaviour, cluster)),
   );

@@ -6,7 +6,7 @@ import type { Estimate, Range } from '../../model/estimate.ts';
 import { sumOf } from '../../model/sumOf.ts';
 import type { Seconds } from '../../model/units.ts';
 import type { GradientTimes } from './gradientTimes.ts';
-import type { OperatorTimes, PassTimes, WeightTimes } from './operatorTimes.ts';
+import { columnsBy, type OperatorTimes, type PassTimes, type WeightTimes } from './operatorTimes.ts';
 
 /** What the GPU computes in a step, and what its host takes to launch a kernel, in seconds. */
 export interface SpreadWork {
@@ -72,11 +72,12 @@ export function hostWidth(launch: Estimate<Seconds>, device: number, launches: n
 }
 
 /** The same times with the bounds of a whole step in the place of those of its kernels. */
-export const spreadTimes = (times: PassTimes, { low, high }: Range): PassTimes => ({
-  ...times,
-  low: times.middle.map((time) => time * low),
-  high: times.middle.map((time) => time * high),
-});
+export const spreadTimes = (times: PassTimes, { low, high }: Range): PassTimes =>
+  columnsBy((key) => {
+    if (key !== 'low' && key !== 'high') return times[key];
+    const factor = key === 'low' ? low : high;
+    return times.middle.map((time) => time * factor);
+  });
 
 export const spreadWeights = (times: WeightTimes, { low, high }: Range): WeightTimes => ({
   ...times,

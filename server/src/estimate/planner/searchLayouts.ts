@@ -202,7 +202,7 @@ function* tryMicroBatch(
     // A model that fixes its batch has one micro-batch, and another request is none.
     if (candidate === undefined) continue;
     bounds.learn(candidate);
-    if (candidate.cost.fits !== 'no') {
+    if (candidate.cost.mayFit) {
       bounds.list(candidate);
       fitting.push(candidate);
       trial.isOver = before !== undefined && candidate.step > before.step;
@@ -293,7 +293,7 @@ function* trySchedules(
       const candidate = candidateOf(search, own, framework, microBatch, checkpoint, { chunks, schedule });
       costed += 1;
       yield;
-      if (candidate === undefined || candidate.cost.fits === 'no') continue;
+      if (candidate === undefined || !candidate.cost.mayFit) continue;
       fitting.push(candidate);
       bounds.list(candidate);
     }

@@ -3,7 +3,7 @@
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { RecomputedGroups } from '../../analysis/recomputedGroups.ts';
 import type { Mode, Precision } from '../../model/scenario.ts';
-import type { LoweredGraph } from '../behaviour.ts';
+import type { FrameworkBehaviour, LoweredGraph } from '../behaviour.ts';
 import type { TypeOptions } from './autocast.ts';
 import { lowerCompiled } from './compiled/lowerCompiled.ts';
 import { prefersChannelsLast } from './compiled/prefersChannelsLast.ts';
@@ -17,7 +17,20 @@ export interface PytorchOptions extends TypeOptions {
   readonly reentrant: boolean;
 }
 
-export function lowerPytorch(
+/** The same function for the same options: frameworks that lower alike share what is found of a graph. */
+export function pytorchLowering(options: PytorchOptions): FrameworkBehaviour['lower'] {
+  const key = JSON.stringify(options);
+  const known = lowerings.get(key);
+  if (known !== undefined) return known;
+  const lower: FrameworkBehaviour['lower'] = (training, precision, mode, recomputed) =>
+    lowerPytorch(training, precision, mode, options, recomputed);
+  lowerings.set(key, lower);
+  return lower;
+}
+
+const lowerings = new Map<string, FrameworkBehaviour['lower']>();
+
+function lowerPytorch(
   training: TrainingGraph,
   precision: Precision,
   mode: Mode,
