@@ -11,23 +11,33 @@ export interface LayoutRules {
   readonly refuses?: (layout: AskedLayout) => string | undefined;
   /** What a person may not expect of a layout on so many GPUs, and what to do. */
   readonly warns?: (layout: AskedLayout, gpus: number) => string | undefined;
-  /** `undefined` where these options let collectives of tensor parallelism wait. */
-  readonly overlap?: (options: ReadonlyMap<string, string>) => TensorOverlap | undefined;
+  /** `undefined` where these options let all collectives of tensor parallelism wait. */
+  readonly overlap?: (options: ReadonlyMap<string, string>, group: TensorGroup) => TensorOverlap | undefined;
   /** The option that turns it on: true or false. */
   readonly overlapOption?: string;
   /** Micro-batches of a step with interleaved stages are a multiple of ranks. */
   readonly wholeRounds?: true;
 }
 
-/** How collectives of sequence parallelism run beside the products next to them, within a node. */
-export interface TensorOverlap {
-  /** What a product reads, or the gradient that its backward reads: gathered piece by piece ahead of it. */
-  readonly gathered: PieceByPiece;
-  /** What a product gives: scattered piece by piece behind it. */
-  readonly scattered: PieceByPiece;
-  /** In backward, whole collectives beside a product that does not need them take so many multiprocessors; left out: they wait. */
-  readonly bulk?: number;
+/** The GPUs that share each layer. */
+export interface TensorGroup {
+  /** Whether tokens are split between the pairs of products. */
+  readonly sequence: boolean;
+  readonly crossesNodes: boolean;
 }
+
+/** How collectives of tensor parallelism run beside the products next to them. */
+export interface TensorOverlap {
+  /** What a product reads, or the gradient that its backward reads: gathered piece by piece ahead of it. Left out: it waits. */
+  readonly gathered?: PieceByPiece;
+  /** What a product gives: scattered piece by piece behind it. Left out: it waits. */
+  readonly scattered?: PieceByPiece;
+  /** In backward, whole collectives beside a product that does not need them; left out: they wait. */
+  readonly bulk?: BesideBackward;
+}
+
+/** Multiprocessors that copies take from the products, or `nccl`: kernels slow those beside them, as those of gradients do. */
+export type BesideBackward = number | 'nccl';
 
 export interface PieceByPiece {
   /** Left out: as many as GPUs share a layer, of which each has one from the start, or keeps the last. */

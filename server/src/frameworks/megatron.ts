@@ -47,11 +47,12 @@ export const megatron: FrameworkEntry = {
     schedules: ['1f1b', 'interleaved-1f1b'],
     wholeRounds: true,
     refuses: refusedLayout,
-    overlap: (options) => (options.get('tp-comm-overlap') === 'true' ? userBuffers : undefined),
+    overlap: (options, { sequence, crossesNodes }) =>
+      options.get('tp-comm-overlap') === 'true' && sequence && !crossesNodes ? userBuffers : asyncBackward,
     overlapOption: 'tp-comm-overlap',
   },
   overlaps:
-    'input: read, decoded and copied ahead; gradients: after backward, with `overlap-grad-reduce` in buckets during it; parameters of the distributed optimizer: after the update, with `overlap-param-gather` ahead of their use; update: after all',
+    'input: read, decoded and copied ahead; gradients: after backward, with `overlap-grad-reduce` in buckets during it; parameters of the distributed optimizer: after the update, with `overlap-param-gather` ahead of their use; collectives of tensor parallelism: some of backward beside products; update: after all',
   sources: [
     'NVIDIA/Megatron-LM 00119989, megatron/core/distributed/distributed_data_parallel.py and param_and_grad_buffer.py, megatron/training/arguments.py, docs/user-guide/features/dist_optimizer.md',
     'Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters", SC 2021',
@@ -222,6 +223,13 @@ const userBuffers: TensorOverlap = {
   scattered: { pieces: 4, multiprocessors: 16 },
   bulk: 16,
 };
+
+/**
+ * Without them, NCCL gathers what a column-parallel product read again beside the gradient of its input, and adds up or scatters that
+ * gradient beside the gradient of its weight (megatron/core/tensor_parallel/layers.py, `LinearWithGradAccumulationAndAsyncCommunication`;
+ * Korthikanti et al., arXiv:2205.05198, section 4.2.2). What row-parallel products need in backward waits, as all does in forward.
+ */
+const asyncBackward: TensorOverlap = { bulk: 'nccl' };
 
 /** megatron/training/arguments.py, `validate_args`; megatron/core/transformer/transformer_config.py, `__post_init__`. */
 function refusedLayout({ parallel, blocks, heads, options }: AskedLayout): string | undefined {

@@ -37,7 +37,10 @@ export const torchtitan: FrameworkEntry = {
       gpus === parallel.tensor * parallel.pipeline
         ? 'torchtitan computes in fp32 where nothing is sharded: its mixed precision is that of FSDP, and one copy has none; set `precision: fp32`, or use more GPUs'
         : undefined,
-    overlap: (options) => (options.get('async-tensor-parallel') === 'true' ? symmetricMemory : undefined),
+    overlap: (options, { sequence, crossesNodes }) =>
+      options.get('async-tensor-parallel') === 'true' && sequence && !crossesNodes
+        ? symmetricMemory
+        : undefined,
     overlapOption: 'async-tensor-parallel',
   },
   overlaps:

@@ -1,6 +1,7 @@
 /** What products hide of collectives, by hand for one product and one collective. */
 
 import { expect, test } from 'vitest';
+import { kernelSlowdown } from '../../../server/src/communication/kernelSlowdown.ts';
 import { estimateModel } from '../../../server/src/estimate/estimateModel.ts';
 import { besideProducts } from '../../../server/src/estimate/parallel/besideProducts.ts';
 import type { TimedCollective } from '../../../server/src/estimate/parallel/collectiveTimes.ts';
@@ -62,4 +63,33 @@ test('copies take multiprocessors from the products beside them', () => {
     exposed(time, { multiprocessors }),
   );
   expect((busy ?? 0) - (free ?? 0)).toBeCloseTo(time / 4, 12);
+});
+
+/** The gradient of what a product read is added up beside the gradient of its weight: what is hidden costs a share of its time. */
+test('an all-reduce of backward hides behind the gradient of a weight, which it slows', () => {
+  const { operators, values } = plan.training.analysis.graph;
+  const read = operators[product]?.inputs.find((name) => values.get(name)?.role === 'activation') ?? '';
+  // Queries, keys and values read the same: their gradients are added up once.
+  const readers = values.get(read)?.consumers ?? [];
+  expect(readers).toHaveLength(3);
+  const gradient = readers
+    .flatMap((index) => plan.lowered.operators[index]?.backwardWeight ?? [])
+    .filter((kernel) => kernel.class === 'matmul')
+    .reduce((total, kernel) => total + kernelTime(cluster.gpu, kernel).time, 0);
+  const added = (time: number): Pick<TimedCollective, 'time' | 'low' | 'high'> => {
+    const own: TimedCollective = { ...collective(time), pass: 'backward', collective: 'all-reduce' };
+    const [after] = besideProducts([own], plan, cluster.gpu, 8, { bulk: 'nccl' });
+    return after ?? own;
+  };
+  const { middle, low, high } = kernelSlowdown;
+  const short = gradient / 2;
+  expect(added(short).time).toBeCloseTo(middle * short, 12);
+  expect([added(short).low, added(short).high]).toEqual([low * short, high * short]);
+  expect(added(3 * gradient).time).toBeCloseTo((2 + middle) * gradient, 12);
+});
+
+test('without pieces, what forward needs waits', () => {
+  const waiting = collective(whole);
+  const [after] = besideProducts([waiting], plan, cluster.gpu, 8, { bulk: 'nccl' });
+  expect(after).toEqual(waiting);
 });

@@ -1,22 +1,25 @@
 /**
- * Collectives of sequence parallelism that run beside the products of a worker, as far as these hide them.
+ * Collectives of tensor parallelism that run beside the products of a worker, as far as these hide them.
  *
  * In pieces: a product of n pieces computes one while the next is copied, so that copies wait for no more than
  * max(0, t − P·(n − 1)/n), of a collective of t and a product of P in pieces. Where a piece can be sent only when it was computed, the
  * last one waits. Pieces are kernels of fewer rows, which take more together than the whole. Whole: t waits for what
- * is longer than the product beside it. Copies take multiprocessors from products while they run.
+ * is longer than the product beside it. Copies take multiprocessors from products while they run; collectives of NCCL slow them as
+ * those of gradients do.
  *
  * Source of the pipeline: NVIDIA/TransformerEngine fecb10bd, transformer_engine/common/comm_gemm_overlap, `split_overlap_ag` and
  * `split_overlap_rs`; PyTorch 2.13, torch/distributed/_symmetric_memory.
  */
 
+import { kernelSlowdown } from '../../communication/kernelSlowdown.ts';
 import type { LoweredGraph, LoweredOperator } from '../../frameworks/behaviour.ts';
-import type { PieceByPiece, TensorOverlap } from '../../frameworks/layoutRules.ts';
+import type { BesideBackward, PieceByPiece, TensorOverlap } from '../../frameworks/layoutRules.ts';
 import type { GpuProfile } from '../../hardware/clusterProfile.ts';
 import { operandBytes } from '../../hardware/kernels/gemmTime.ts';
 import { kernelTime } from '../../hardware/kernelTime.ts';
 import type { KernelWork } from '../../hardware/kernelWork.ts';
 import { entryAt } from '../../model/at.ts';
+import type { Bound } from '../../model/estimate.ts';
 import { bytes, flops, seconds } from '../../model/units.ts';
 import type { StepPlan } from '../plan/stepPlan.ts';
 import type { TimedCollective } from './collectiveTimes.ts';
@@ -43,22 +46,25 @@ export function besideProducts(
     if (way === undefined) return own;
     const time =
       way.kind === 'bulk'
-        ? timer.beside(products, way.part, overlap.bulk)
+        ? timer.beside(products, way.part, way.taken)
         : timer.inPieces(products, way.part, way.pieces, ways, own.bytes);
     return {
       ...own,
-      time: seconds(time(own.time)),
-      low: seconds(time(own.low)),
-      high: seconds(time(own.high)),
+      time: seconds(time(own.time, 'middle')),
+      low: seconds(time(own.low, 'low')),
+      high: seconds(time(own.high, 'high')),
       description: `${own.description}, ${way.kind === 'bulk' ? 'beside' : 'in pieces beside'} products`,
     };
   });
 }
 
+/** Seconds that a collective of so many adds to a step. */
+type AddedTime = (time: number, bound: Bound) => number;
+
 type Part = 'forward' | 'backwardData' | 'backwardWeight';
 
 type Way =
-  | { readonly kind: 'bulk'; readonly part: Part }
+  | { readonly kind: 'bulk'; readonly part: Part; readonly taken: BesideBackward }
   | { readonly kind: 'pieces'; readonly part: Part; readonly pieces: PieceByPiece };
 
 /** Which product hides a collective; `undefined` where it waits. */
@@ -68,16 +74,19 @@ function wayOf(
   { gathered, scattered, bulk }: TensorOverlap,
   scattering: ReadonlySet<number>,
 ): Way | undefined {
+  const inPieces = (part: Part, pieces: PieceByPiece | undefined): Way | undefined =>
+    pieces && { kind: 'pieces', part, pieces };
+  const whole = (part: Part): Way | undefined =>
+    bulk === undefined ? undefined : { kind: 'bulk', part, taken: bulk };
   if (collective === 'all-gather') {
-    if (pass === 'forward') return { kind: 'pieces', part: 'forward', pieces: gathered };
+    if (pass === 'forward') return inPieces('forward', gathered);
     // The gradient of what was scattered; else what the product read, for the gradient of its weight.
-    if (scattering.has(operator)) return { kind: 'pieces', part: 'backwardData', pieces: gathered };
-    return bulk === undefined ? undefined : { kind: 'bulk', part: 'backwardData' };
+    return scattering.has(operator) ? inPieces('backwardData', gathered) : whole('backwardData');
   }
+  if (collective === 'all-reduce') return pass === 'backward' ? whole('backwardWeight') : undefined;
   if (collective !== 'reduce-scatter') return undefined;
-  if (pass === 'forward') return { kind: 'pieces', part: 'forward', pieces: scattered };
-  if (bulk !== undefined) return { kind: 'bulk', part: 'backwardWeight' };
-  return products.length === 1 ? { kind: 'pieces', part: 'backwardData', pieces: scattered } : undefined;
+  if (pass === 'forward') return inPieces('forward', scattered);
+  return whole('backwardWeight') ?? (products.length === 1 ? inPieces('backwardData', scattered) : undefined);
 }
 
 /** The products that read what the operator of a collective reads; it alone where the collective is of what it gives. */
@@ -111,10 +120,12 @@ class ProductTimer {
   ) {}
 
   /** Seconds that a whole collective of `time` seconds adds to a step. */
-  beside(products: readonly number[], part: Part, multiprocessors = 0): (time: number) => number {
+  beside(products: readonly number[], part: Part, taken: BesideBackward): AddedTime {
     const hiding = this.sum(this.kernelsOf(products, part));
-    const lost = this.shareOf(multiprocessors);
-    return (time) => withLost(time, Math.max(0, time - hiding), lost);
+    return (time, bound) => {
+      const lost = taken === 'nccl' ? kernelSlowdown[bound] : this.shareOf(taken);
+      return withLost(time, Math.max(0, time - hiding), lost);
+    };
   }
 
   /** The same in pieces. `size`: bytes of the whole tensor. */
@@ -124,7 +135,7 @@ class ProductTimer {
     { pieces: asked, multiprocessors, sums }: PieceByPiece,
     ways: number,
     size: number,
-  ): (time: number) => number {
+  ): AddedTime {
     const pieces = asked ?? ways;
     const kernels = this.kernelsOf(products, part);
     const whole = this.sum(kernels);

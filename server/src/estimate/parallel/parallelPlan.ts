@@ -103,10 +103,10 @@ export function planParallel(
     nodes: layout.dataGroup.nodes,
     ...(parallel.pipeline > 1 ? { pipelined: true } : {}),
   };
-  const overlap =
-    parallel.sequence && layout.tensorGroup.nodes === 1
-      ? findFramework(scenario.framework.name)?.layout?.overlap?.(optionValues(scenario.framework))
-      : undefined;
+  const overlap = findFramework(scenario.framework.name)?.layout?.overlap?.(
+    optionValues(scenario.framework),
+    { sequence: parallel.sequence, crossesNodes: layout.tensorGroup.nodes > 1 },
+  );
   /** Kernels of operators from `begin` on, with what they wait for in a copy. */
   const timed = (
     graph: TrainingGraph,
