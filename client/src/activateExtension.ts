@@ -25,6 +25,7 @@ import { registerNewSpec } from './newSpec.ts';
 import { registerOnnxEditor } from './onnxEditor.ts';
 import { registerOnnxTextFiles } from './onnxTextFiles.ts';
 import { registerOpenConfig } from './openConfig.ts';
+import { registerPlanParallelism } from './planParallelism.ts';
 import type { ClientPlatform } from './platform.ts';
 import { registerPythonLines } from './pythonLines.ts';
 import { registerReadCost } from './readCost.ts';
@@ -75,6 +76,7 @@ export async function activateExtension(
     registerStatus(client, estimates),
     registerClusterPicker(client, started, estimates),
     registerFrameworkPicker(client, started, estimates),
+    registerPlanParallelism(client, started, estimates),
     registerSetDimensions(client, started, estimates),
     registerHeatMarks(client, started, estimates),
     registerCostTree(client, started, estimates),

@@ -3,13 +3,16 @@
  * names and shapes only, so that it adds nothing to a bundle.
  */
 
+import type { PlanGoal } from './estimate/planner/chooseLayout.ts';
 import type { GlanceRow } from './estimate/report/glance.ts';
+import type { LayoutChoice } from './language/layoutChoices.ts';
 import type { CostMeasure } from './language/moduleCosts.ts';
 import type { ScenarioChange } from './model/scenarioChange.ts';
 import type { StepLimit } from './model/stepCost.ts';
 
 export type { CostRow } from './language/costRows.ts';
 export type { DimensionChoice } from './language/dimensionChoices.ts';
+export type { LayoutChoice } from './language/layoutChoices.ts';
 export type { CostMeasure, ModuleCost } from './language/moduleCosts.ts';
 export type { ScenarioChange };
 
@@ -43,6 +46,7 @@ export const commands = {
   chooseBatch: 'layercost.chooseBatch',
   choosePrecision: 'layercost.choosePrecision',
   chooseFramework: 'layercost.chooseFramework',
+  planParallelism: 'layercost.planParallelism',
   benchmark: 'layercost.benchmark',
   costThisModel: 'layercost.costThisModel',
   benchmarkResults: 'layercost.benchmarkResults',
@@ -306,6 +310,8 @@ export interface ScenarioSummary {
   readonly gpus: number;
   readonly gpusPerNode: number;
   readonly batch: number;
+  /** Samples of a step over all GPUs and passes. */
+  readonly globalBatch: number;
   readonly precision: string;
   /** By name, without its options. */
   readonly framework: string;
@@ -315,6 +321,37 @@ export interface ScenarioSummary {
   readonly limit?: { readonly kind: StepLimit['kind'] | 'memory'; readonly share: number };
   /** Keys that the layer spec sets itself, so that the settings do not reach them. */
   readonly fixedByModel: readonly string[];
+}
+
+/** Client to server: the parallel layouts of an open model on so many GPUs, the best for a goal first. Cancellation ends the search. */
+export const planLayouts = 'layercost/planLayouts';
+export interface PlanLayoutsParams extends DimensionsParams {
+  /** Name of a built-in cluster; left out, that of the scenario. */
+  readonly cluster?: string;
+  /** Each number is searched. */
+  readonly gpus: readonly number[];
+  /** Samples of a step over all GPUs. */
+  readonly globalBatch: number;
+  /** Only the framework of the scenario is tried. */
+  readonly keepsFramework: boolean;
+  readonly goal: PlanGoal;
+}
+export type PlanLayoutsResult =
+  | {
+      readonly kind: 'planned';
+      /** How many were costed and fit. */
+      readonly searched: string;
+      readonly layouts: readonly LayoutChoice[];
+    }
+  /** Why there is none, and what to do. */
+  | { readonly kind: 'none'; readonly message: string };
+
+/** Server to client while layouts are searched. */
+export const planProgress = 'layercost/planProgress';
+export interface PlanProgressParams {
+  readonly uri: string;
+  /** Layouts costed until now. */
+  readonly costed: number;
 }
 
 /** Server to client: a request failed inside the server. Sent once for each kind of failure. */

@@ -12,6 +12,7 @@ const summary: ScenarioSummary = {
   gpus: 16,
   gpusPerNode: 8,
   batch: 5,
+  globalBatch: 80,
   precision: 'fp32',
   framework: 'pytorch-ddp',
   fixedByModel: ['batch', 'precision'],

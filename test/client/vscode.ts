@@ -9,11 +9,16 @@ export const editor = {
   /** What the person enters, and the label of what they pick. */
   entered: undefined as string | undefined,
   picked: undefined as string | undefined,
+  /** Entered or picked one after another, before those above. */
+  answers: [] as string[],
   /** What an input box starts with. */
   offered: undefined as string | undefined,
   workspace: true,
   written: [] as (readonly [key: string, value: unknown, target: number])[],
   told: [] as string[],
+  copied: [] as string[],
+  /** The document of the active editor. */
+  document: undefined as { readonly uri: unknown; readonly languageId: string } | undefined,
   commands: new Map<string, () => Promise<void>>(),
 };
 
@@ -31,6 +36,8 @@ export const commands = {
   },
   executeCommand: (name: string) => editor.commands.get(name)?.(),
 };
+export const ProgressLocation = { Notification: 15 };
+export const env = { clipboard: { writeText: async (text: string) => editor.copied.push(text) } };
 export const window = {
   showInputBox: async ({
     value,
@@ -40,16 +47,23 @@ export const window = {
     validateInput: (text: string) => unknown;
   }) => {
     editor.offered = value;
-    return editor.entered === undefined || validateInput(editor.entered) !== undefined
-      ? undefined
-      : editor.entered;
+    const entered = editor.answers.shift() ?? editor.entered;
+    return entered === undefined || validateInput(entered) !== undefined ? undefined : entered;
   },
   /** Of the scopes, the widest of this window. */
   showQuickPick: async (items: readonly Item[]) => {
     const scope = editor.workspace ? 'This workspace' : 'All workspaces';
-    return items.find(({ label }) => label === editor.picked || label === scope);
+    const picked = editor.answers.shift() ?? editor.picked;
+    return items.find(({ label }) => label === picked || label === scope);
   },
   showInformationMessage: (text: string) => editor.told.push(text),
+  showWarningMessage: (text: string) => editor.told.push(text),
+  setStatusBarMessage: (text: string) => editor.told.push(text),
+  get activeTextEditor() {
+    return editor.document && { document: editor.document, selection: { active: { line: 0 } } };
+  },
+  withProgress: (_: unknown, work: (progress: unknown, token: unknown) => unknown) =>
+    work({ report: () => {} }, { isCancellationRequested: false }),
 };
 export const workspace = {
   get workspaceFolders() {

@@ -59,6 +59,17 @@ const journeys: Readonly<Record<string, (editor: EditorPage) => Promise<void>>> 
     await editor.runCommand('Layercost: Set Dimensions');
     await editor.proposedInput();
   },
+  plan: async (editor) => {
+    await editor.openFile('gpt2.layers.yaml');
+    await editor.lensMatching(/batch 8/);
+    await editor.runCommand('Layercost: Plan Parallelism');
+    await editor.chooseInQuickInput('dgx-h100', 'current');
+    await editor.answerQuestion(/^GPUs in all/, '8, 16');
+    await editor.answerQuestion(/^Global batch/, '256');
+    await editor.chooseInQuickInput('', 'Fastest');
+    await editor.chooseInQuickInput('', 'Whichever is fastest');
+    await editor.page.locator('.quick-input-list .monaco-list-row', { hasText: 'dp 16' }).first().waitFor();
+  },
   report: async (editor) => {
     await editor.openFile('bert-base.onnx');
     await editor.lensMatching(/FLOP/);

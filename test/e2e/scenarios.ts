@@ -96,6 +96,27 @@ const changesOwnScenario: Scenario = {
   },
 };
 
+const plansParallelism: Scenario = {
+  name: 'a parallel layout is planned, and written into the scenario',
+  steps: async (editor) => {
+    await editor.openFile('gpt2.layers.yaml');
+    await editor.lensMatching(/batch 8/);
+    await editor.runCommand('Layercost: Plan Parallelism');
+    await editor.chooseInQuickInput('dgx-h100', 'current');
+    await editor.answerQuestion(/^GPUs in all/, '16');
+    await editor.answerQuestion(/^Global batch/, '256');
+    await editor.chooseInQuickInput('', 'Whichever is fastest');
+    await editor.chooseInQuickInput('pp 2', 'pp 2');
+    await editor.chooseInQuickInput('', 'Apply to this model');
+    await editor.statusMatching(/pp2 · dp8/);
+    await editor.goTo(placeOf('gpt2.layers.yaml', 'scenario: ', '{').line);
+    const scenario = await editor.lineMatching(/^scenario:/);
+    expect(scenario).toMatch(/gpus: 16.*global-batch: 256.*parallel: "pp=2,/);
+    await editor.press('Control+z');
+    await editor.statusMatching(/64 GPUs · batch 8/);
+  },
+};
+
 const leadsToCosts: Scenario = {
   name: 'marks show where time goes, and a command leads there',
   steps: async (editor) => {
@@ -384,6 +405,7 @@ export const scenarios: readonly Scenario[] = [
   showsBrokenModel,
   changesCluster,
   changesOwnScenario,
+  plansParallelism,
   leadsToCosts,
   listsModules,
   saysCosts,

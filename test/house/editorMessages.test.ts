@@ -14,6 +14,8 @@ const elsewhere = [
   /^server\/src\/analysis\/convertModel\.ts$/,
   /^server\/src\/formats\/onnx\/writeOnnx\.ts$/,
   /^server\/src\/benchmark\/runnerCommand\.ts$/,
+  // Options of other programs, to paste into a terminal.
+  /^server\/src\/estimate\/planner\/launcherOptions\.ts$/,
   // Custom properties of style sheets are written like options.
   /^server\/src\/(?:charts|estimate\/report)\/\w+(?:Style|Script)\.ts$/,
 ];

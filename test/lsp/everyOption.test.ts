@@ -128,7 +128,14 @@ const rows: readonly Row[] = [
   { option: 'gpus', given: '4', setting: ['gpus', 4], of: scenario('gpus'), before: 8, after: 4 },
   { option: 'nodes', given: '2', setting: ['nodes', 2], of: scenario('nodes'), before: 1, after: 2 },
   { option: 'batch', given: '5', setting: ['batch', 5], of: scenario('batchPerGpu'), before: 1, after: 5 },
-  { option: 'global-batch', given: '16', of: scenario('batchPerGpu'), before: 1, after: 2 },
+  {
+    option: 'global-batch',
+    given: '16',
+    setting: ['globalBatch', 16],
+    of: scenario('batchPerGpu'),
+    before: 1,
+    after: 2,
+  },
   {
     option: 'accumulate',
     given: '3',

@@ -74,6 +74,8 @@ export const scenarioShape = {
   loss: z.enum(lossChoices).default('auto'),
   /** Patterns of parameters that are not trained. */
   freeze: z.array(z.string()).default([]),
+  /** Samples per step over all GPUs, in the place of `batch`; `null`: as many as the GPUs take. */
+  globalBatch: count.default(null),
   /** Passes of one step; `null`: one. */
   accumulate: count.default(null),
   input: group(readInputGroup),
@@ -192,6 +194,7 @@ export function scenarioOfSettings(settings: Settings): ScenarioRequest {
     ...(settings.nodes === null ? {} : { nodes: settings.nodes }),
     ...(settings.gpus === null ? {} : { gpus: settings.gpus }),
     ...(settings.batch === null ? {} : { batch: settings.batch }),
+    ...(settings.globalBatch === null ? {} : { globalBatch: settings.globalBatch }),
     ...(Object.keys(settings.dimensions).length === 0 ? {} : { dimensions: settings.dimensions }),
     ...(settings.precision === 'auto' ? {} : { precision: settings.precision }),
     optimizer: settings.optimizer,

@@ -24,6 +24,7 @@ import { inlayHints } from './requests/inlayHints.ts';
 import { serveLifecycle } from './requests/lifecycle.ts';
 import { modelTexts } from './requests/modelTexts.ts';
 import { moduleCosts } from './requests/moduleCosts.ts';
+import { plannedLayouts } from './requests/planLayouts.ts';
 import { pythonLines } from './requests/pythonLines.ts';
 import { references } from './requests/references.ts';
 import { rename } from './requests/rename.ts';
@@ -72,6 +73,7 @@ const requests: readonly Request[] = [
   pythonLines,
   report,
   triedScenarios,
+  plannedLayouts,
   benchmark,
   benchmarkResults,
   exportedPython,

@@ -28,6 +28,7 @@ function summaryOfModel(view: ModelView): ModelSummary {
       gpus: scenario.gpus,
       gpusPerNode: cluster?.gpusPerNode.value ?? 1,
       batch: scenario.batchPerGpu,
+      globalBatch: samplesOfStep(cost),
       precision: scenario.precision,
       framework: scenario.framework.name,
       ...layoutOf(cost),
@@ -46,6 +47,10 @@ function summaryOfModel(view: ModelView): ModelSummary {
         : `totals are lower bounds: ${totals.unknown.length} unknown, first ${unknown?.operator ?? '?'} (${unknown?.reason ?? '?'})`,
   };
 }
+
+const samplesOfStep = ({ scenario, parallel }: StepCost): number =>
+  scenario.globalBatch ??
+  scenario.batchPerGpu * (scenario.accumulate ?? 1) * (parallel?.replicas ?? scenario.gpus);
 
 /** Degrees above 1, and the copies. */
 function layoutOf({ scenario: { parallel }, parallel: cost }: StepCost): Pick<ScenarioSummary, 'layout'> {

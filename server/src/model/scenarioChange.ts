@@ -4,6 +4,11 @@ export interface ScenarioChange {
   readonly nodes?: number | null;
   readonly gpus?: number | null;
   readonly batch?: number | null;
+  /** Samples of a step over all GPUs, in the place of `batch`. */
+  readonly globalBatch?: number | null;
+  readonly accumulate?: number | null;
+  /** By the names of the setting: `tp`, `pp`, `micro-batch`. */
+  readonly parallel?: Readonly<Record<string, number | string>> | null;
   readonly dimensions?: Readonly<Record<string, number>>;
   readonly precision?: string | null;
   /** With its options: `pytorch-ddp,bucket-mb=50`. */

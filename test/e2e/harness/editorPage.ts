@@ -236,6 +236,16 @@ export class EditorPage {
     await input.waitFor({ state: 'hidden', timeout: patience });
   }
 
+  /** Answers one of several questions that follow one another in the same box. */
+  async answerQuestion(prompt: RegExp, text: string): Promise<void> {
+    await this.page.locator('.quick-input-message', { hasText: prompt }).waitFor({ timeout: patience });
+    await this.quickInput().fill(text);
+    await this.page.keyboard.press('Enter');
+    await this.page
+      .locator('.quick-input-message', { hasText: prompt })
+      .waitFor({ state: 'hidden', timeout: patience });
+  }
+
   /** What the box that asks for a value proposes. */
   async proposedInput(): Promise<string> {
     const input = this.quickInput();

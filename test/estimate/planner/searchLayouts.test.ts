@@ -2,11 +2,12 @@
 
 import { describe, expect, it } from 'vitest';
 import { openLayerSpec } from '../../../server/src/analysis/openModel.ts';
-import { launcherOptions } from '../../../server/src/cli/plan/launcherOptions.ts';
-import { bestOfDegrees, renderPlan } from '../../../server/src/cli/plan/renderPlan.ts';
+import { renderPlan } from '../../../server/src/cli/plan/renderPlan.ts';
 import { estimateModel } from '../../../server/src/estimate/estimateModel.ts';
+import { bestOfDegrees } from '../../../server/src/estimate/planner/bestOfDegrees.ts';
 import { chooseLayout, type PlanGoal } from '../../../server/src/estimate/planner/chooseLayout.ts';
 import { whySlower } from '../../../server/src/estimate/planner/compareLayouts.ts';
+import { launcherOptions } from '../../../server/src/estimate/planner/launcherOptions.ts';
 import { layoutSearch } from '../../../server/src/estimate/planner/layoutSearch.ts';
 import { type PlannedLayout, paretoFront } from '../../../server/src/estimate/planner/paretoFront.ts';
 import {

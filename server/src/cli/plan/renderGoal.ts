@@ -7,12 +7,12 @@ import {
   type PlanGoal,
   runTimeOf,
 } from '../../estimate/planner/chooseLayout.ts';
+import { parallelText } from '../../estimate/planner/parallelText.ts';
 import { memoryOf, type PlannedLayout, paretoFront } from '../../estimate/planner/paretoFront.ts';
 import { layoutColumns } from '../../estimate/report/columns.ts';
 import { formatCount, formatTime } from '../../model/format.ts';
 import { gpuMemory, markedMemory } from '../../model/gpuMemory.ts';
 import { seconds } from '../../model/units.ts';
-import { parallelText } from './parallelText.ts';
 
 export interface AskedGoal {
   readonly goal: PlanGoal;

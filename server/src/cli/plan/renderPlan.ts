@@ -1,13 +1,14 @@
 /** A plan as a table: the best layouts, one for each pair of degrees, why they are slower, and the best in launchers' words. */
 
+import { bestOfDegrees } from '../../estimate/planner/bestOfDegrees.ts';
 import { chooseLayout } from '../../estimate/planner/chooseLayout.ts';
 import { whySlower } from '../../estimate/planner/compareLayouts.ts';
+import { launcherOptions } from '../../estimate/planner/launcherOptions.ts';
 import type { FoundLayouts, LayoutCandidate, LayoutSearch } from '../../estimate/planner/searchLayouts.ts';
 import { type Column, layoutColumns } from '../../estimate/report/columns.ts';
 import { formatCount, formatPercent, formatRate, formatTime } from '../../model/format.ts';
 import { gpuMemory, markedMemory } from '../../model/gpuMemory.ts';
 import { seconds } from '../../model/units.ts';
-import { launcherOptions } from './launcherOptions.ts';
 import { type AskedGoal, frontTable, goalText, plainFront } from './renderGoal.ts';
 
 export interface PlannedGpus {
@@ -40,17 +41,6 @@ export function renderPlan(
   const several = planned.length > 1 ? [gpusTable(planned)] : [];
   const goal = layouts.length === 0 ? [] : [goalText(choice, asked), frontTable(layouts, top)];
   return `${[...several, ...tables, ...goal].join('\n\n')}\n`;
-}
-
-/** The fastest of each pair of degrees: runners-up that differ from the best in a micro-batch tell little. */
-export function bestOfDegrees(fitting: readonly LayoutCandidate[]): readonly LayoutCandidate[] {
-  const seen = new Set<string>();
-  return fitting.filter(({ tensor, pipeline, context, expert, framework }) => {
-    const key = `${tensor} ${pipeline} ${context} ${expert} ${framework.name}`;
-    if (seen.has(key)) return false;
-    seen.add(key);
-    return true;
-  });
 }
 
 const columns: readonly Column[] = [

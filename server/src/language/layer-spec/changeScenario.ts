@@ -23,18 +23,32 @@ export function changeScenario(source: string, change: ScenarioChange, model: st
   for (const [name, value] of Object.entries(dimensions))
     apply((document) => dimensionEdits(document, name, value, model));
   if (batch !== undefined) apply((document) => batchEdits(document, batch, model));
-  for (const [key, value] of Object.entries(keys))
+  for (const [setting, value] of Object.entries(keys)) {
+    const key = setting === 'globalBatch' ? 'global-batch' : setting;
     apply((document) =>
       value === null ? removal(document, key, model) : [scenarioEdit(document, key, written(value), model)],
     );
+  }
   return changed;
 }
 
 /** In YAML: what has more than a word in it is quoted. */
-const written = (value: string | number | readonly string[]): string => {
-  const text = Array.isArray(value) ? value.join(', ') : String(value);
+const written = (value: WrittenValue): string => {
+  const text = textOf(value);
   return /^[\w.-]+$/.test(text) ? text : `"${text}"`;
 };
+
+type WrittenValue = NonNullable<ScenarioChange[Exclude<keyof ScenarioChange, 'dimensions'>]>;
+
+function textOf(value: WrittenValue): string {
+  if (typeof value !== 'object') return String(value);
+  if (isList(value)) return value.join(', ');
+  return Object.entries(value)
+    .map(([name, part]) => (part === 'on' ? name : `${name}=${part}`))
+    .join(',');
+}
+
+const isList = (value: object): value is readonly string[] => Array.isArray(value);
 
 /** The batch stands where it is set: in the scenario, as a number among the dims, or nowhere yet. */
 function batchEdits(

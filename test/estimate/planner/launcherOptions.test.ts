@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { launcherOptions } from '../../../server/src/cli/plan/launcherOptions.ts';
+import { launcherOptions } from '../../../server/src/estimate/planner/launcherOptions.ts';
 import { readLayoutText } from '../../../server/src/formats/layouts/readLayoutText.ts';
 import { findFramework } from '../../../server/src/frameworks/registry.ts';
 import type { FrameworkChoice, ParallelScenario } from '../../../server/src/model/scenario.ts';

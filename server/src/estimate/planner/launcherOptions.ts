@@ -1,10 +1,10 @@
 /** A layout in the words of the frameworks that run it. */
 
-import type { LayoutCandidate } from '../../estimate/planner/searchLayouts.ts';
 import { findFramework } from '../../frameworks/registry.ts';
 import { pytorchSchedules, stagesOfTorchtitan } from '../../model/pytorchSchedules.ts';
 import type { ContextExchange, FrameworkChoice } from '../../model/scenario.ts';
 import { parallelText } from './parallelText.ts';
+import type { LayoutCandidate } from './searchLayouts.ts';
 
 export interface LauncherOptions {
   readonly launcher: string;
