@@ -12,6 +12,7 @@ import {
 import { registerBenchmark } from './benchmark.ts';
 import { registerBenchmarkResults } from './benchmarkResults.ts';
 import { registerClusterPicker } from './clusterPicker.ts';
+import { registerCompareRevision } from './compareRevision.ts';
 import { registerCostThisModel } from './costThisModel.ts';
 import { registerCostTree } from './costTree.ts';
 import { trackEstimates } from './estimates.ts';
@@ -83,6 +84,7 @@ export async function activateExtension(
     registerPythonLines(client, started, estimates),
     registerReadCost(started),
     registerReport(client, started, estimates),
+    registerCompareRevision(client, platform.canBenchmark, started, estimates),
     vscode.commands.registerCommand(commands.showLog, () => log.show()),
     registerBenchmark(client, platform.canBenchmark, estimates, log),
     registerBenchmarkResults(client, started, estimates),

@@ -47,6 +47,7 @@ export const commands = {
   choosePrecision: 'layercost.choosePrecision',
   chooseFramework: 'layercost.chooseFramework',
   planParallelism: 'layercost.planParallelism',
+  compareRevision: 'layercost.compareRevision',
   benchmark: 'layercost.benchmark',
   costThisModel: 'layercost.costThisModel',
   benchmarkResults: 'layercost.benchmarkResults',
@@ -353,6 +354,21 @@ export interface PlanProgressParams {
   /** Layouts costed until now. */
   readonly costed: number;
 }
+
+/** Client to server: an open model beside an earlier state of its file, as an HTML page without a script. */
+export const compareEarlier = 'layercost/compareEarlier';
+export interface CompareEarlierParams extends DimensionsParams {
+  /** The file as it was, in base64. */
+  readonly content: string;
+  /** What the page calls that state. */
+  readonly earlier: string;
+  /** Of the page's style: nothing without it holds. */
+  readonly nonce: string;
+}
+export type CompareEarlierResult =
+  | { readonly html: string; readonly refusal?: undefined }
+  /** Why one of both cannot be costed. */
+  | { readonly html?: undefined; readonly refusal: string };
 
 /** Server to client: a request failed inside the server. Sent once for each kind of failure. */
 export const serverProblem = 'layercost/problem';

@@ -177,6 +177,17 @@ it('compares as a page without a script, which says what the table says', async 
   }
 });
 
+it('writes a comparison to the file that is named', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'layercost-compare-'));
+  const file = join(folder, 'page.html');
+  const options = ['--left', '--batch 4', '--right', '--batch 8', '--format', 'html'];
+  const written = await run('compare', small, ...options, '--output', file);
+  expect(written).toMatchObject({ status: 0, out: '' });
+  expect(readFileSync(file, 'utf8')).toBe((await run('compare', small, ...options)).out);
+  expect((await run('compare', small, ...options, '--output', folder)).status).toBe(1);
+  rmSync(folder, { recursive: true });
+});
+
 it('scales: one curve for each value of a list, each as it is alone', async () => {
   const clusters = ['dgx-a100', 'k80-10gbe'];
   const scale = async (cluster: string, format: string) =>

@@ -70,6 +70,20 @@ const journeys: Readonly<Record<string, (editor: EditorPage) => Promise<void>>> 
     await editor.chooseInQuickInput('', 'Whichever is fastest');
     await editor.page.locator('.quick-input-list .monaco-list-row', { hasText: 'dp 16' }).first().waitFor();
   },
+  revision: async (editor) => {
+    await editor.openFile('gpt2.layers.yaml');
+    await editor.lensMatching(/batch 8/);
+    await editor.typeOver(placeOf('gpt2.layers.yaml', 'd: ', '768'), '1536');
+    await editor.until('revisions of the file, or why there are none', async () => {
+      await editor.runCommand('Layercost: Compare with Git Revision');
+      await editor.page.waitForTimeout(2_000);
+      const commit = editor.page.locator('.quick-input-list .monaco-list-row', { hasText: 'Add models' });
+      return (await commit.isVisible()) || (await editor.notifications()).length > 0 ? true : undefined;
+    });
+    if ((await editor.notifications()).length > 0) return;
+    await editor.chooseInQuickInput('Add models', 'Add models');
+    await editor.pageMatching(/Layers that differ/);
+  },
   report: async (editor) => {
     await editor.openFile('bert-base.onnx');
     await editor.lensMatching(/FLOP/);
@@ -83,7 +97,13 @@ for (const [host, launch] of Object.entries(hosts)) {
     for (const [journey, walk] of Object.entries(journeys)) {
       it(`${host} ${journey} ${theme}`, async () => {
         const setting = readSetting();
-        const running = await launch(setting, { settings: { 'workbench.colorTheme': title } });
+        const running = await launch(setting, {
+          isRepository: journey === 'revision',
+          settings: {
+            'workbench.colorTheme': title,
+            ...(journey === 'revision' ? { 'git.enabled': true } : {}),
+          },
+        });
         mkdirSync(target, { recursive: true });
         try {
           await inEditor(

@@ -421,8 +421,39 @@ export const scenarios: readonly Scenario[] = [
   survivesItsServer,
 ];
 
+/** In a browser, which starts no processes. */
+export const refusedRevision: Scenario = {
+  name: 'a browser says why it compares no revisions',
+  steps: async (editor) => {
+    await editor.openFile('gpt2.layers.yaml');
+    await editor.lensMatching(/batch 8/);
+    await editor.runCommand('Layercost: Compare with Git Revision');
+    await editor.notificationMatching(/Git is a program, which a browser cannot start/);
+  },
+};
+
 /** Needs processes, which a browser cannot start. */
 export const benchmarkScenarios: readonly Scenario[] = [
+  {
+    name: 'a model is compared with a revision of its file',
+    wishes: { isRepository: true, settings: { 'git.enabled': true } },
+    steps: async (editor) => {
+      await editor.openFile('gpt2.layers.yaml');
+      await editor.lensMatching(/batch 8/);
+      await editor.typeOver(placeOf('gpt2.layers.yaml', 'd: ', '768'), '1536');
+      await editor.until('revisions of the file', async () => {
+        await editor.runCommand('Layercost: Compare with Git Revision');
+        const commit = editor.page.locator('.quick-input-list .monaco-list-row', { hasText: 'Add models' });
+        return commit
+          .waitFor({ timeout: 3_000 })
+          .then(() => true as const)
+          .catch(() => undefined);
+      });
+      await editor.chooseInQuickInput('Add models', 'Add models');
+      await editor.pageMatching(/Layers that differ/);
+      await editor.pageMatching(/124,439,808 parameters/);
+    },
+  },
   {
     name: 'the benchmark runs on the processor, and its times are stale after an edit',
     steps: async (editor) => {

@@ -3,6 +3,6 @@
 import { launchWeb } from './harness/host.ts';
 import { testIn } from './harness/testIn.ts';
 import { onnxScenarios } from './onnxScenarios.ts';
-import { blockedReport, scenarios } from './scenarios.ts';
+import { blockedReport, refusedRevision, scenarios } from './scenarios.ts';
 
-testIn(launchWeb, [...scenarios, ...onnxScenarios, blockedReport]);
+testIn(launchWeb, [...scenarios, ...onnxScenarios, blockedReport, refusedRevision]);

@@ -18,7 +18,8 @@ import {
   withOptionEffects,
 } from './costFile.ts';
 import { openRevision } from './gitRevision.ts';
-import { printData, printMessage } from './streams.ts';
+import { printMessage } from './streams.ts';
+import { printOrWrite } from './writeOutput.ts';
 
 type Given = Extract<Arguments, { command: 'compare' }>;
 
@@ -46,7 +47,7 @@ async function compareSides(given: Given, before: ComparedFile, names?: SideName
   if (typeof one === 'number') return one;
   if (typeof other === 'number') return other;
   const [left, right] = [one.report, other.report];
-  printData(render[given.format](left, right, names));
+  if (!printOrWrite(given.output, render[given.format](left, right, names))) return 1;
   return one.status === 0 ? other.status : one.status;
 }
 

@@ -11,6 +11,7 @@ export interface ComparisonArguments {
   /** A git revision: the left side is the file as it is there. */
   readonly base: string | undefined;
   readonly format: 'table' | 'json' | 'html';
+  readonly output: string | undefined;
 }
 
 /** One side of a comparison. */
@@ -27,8 +28,9 @@ export function readCompare(rest: readonly string[]): ComparisonArguments {
     base: { type: 'string' },
     left: { type: 'string' },
     right: { type: 'string' },
+    output: { type: 'string' },
   });
-  const { left, right, format, base, ...shared } = values;
+  const { left, right, format, base, output, ...shared } = values;
   const [first, second = first, extra] = positionals;
   if (first === undefined || second === undefined || extra !== undefined) {
     throw new WrongArgument('layercost compare takes one or two model files: layercost compare A B');
@@ -58,6 +60,7 @@ export function readCompare(rest: readonly string[]): ComparisonArguments {
     right: side(second, right),
     base: reference,
     format: oneOf('--format', format, ['table', 'json', 'html'], 'table'),
+    output: textOf(output),
   };
 }
 

@@ -14,7 +14,7 @@ usage
   layercost compare A B [scenario]                     two models, or one model in two scenarios:
                    FILE --left "OPTIONS" --right "OPTIONS"
                    FILE --base REF                     the file now and in a git revision
-                   [--format table|json|html]
+                   [--format table|json|html] [--output PATH]
   layercost sweep FILE [scenario]                      one row per combination of lists: --batch 1,2,4,8
                    [--format table|json|csv]           --checkpoint none,selective,block --dim seq=1024,2048
   layercost check [layercost.yaml] [--base REF]         budgets of models, also against a git revision (docs/check.md)

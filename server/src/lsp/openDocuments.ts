@@ -9,6 +9,7 @@ import type { Recost } from '../language/fix.ts';
 import { isComplete, isReadable, keepLastGood } from '../language/keepLastGood.ts';
 import type { ModelView } from '../language/modelView.ts';
 import type { ScenarioChange } from '../model/scenarioChange.ts';
+import { estimateEarlier } from './estimateEarlier.ts';
 import {
   type DocumentCache,
   documentCache,
@@ -33,6 +34,8 @@ export interface OpenDocuments {
   recost(uri: string): Promise<Recost>;
   /** How a shown model is costed with something of its scenario changed. */
   recostScenario(uri: string, view: ModelView): Promise<(change: ScenarioChange) => ModelEstimate>;
+  /** The cost of an earlier state of the file behind a document, or of one of its models. */
+  estimateEarlier(uri: string, content: Uint8Array, model: string | undefined): Promise<ModelEstimate>;
   /** Measured times of a model of the document that no file keeps; `undefined` forgets older ones. */
   keepMeasured(uri: string, model: string | undefined, measured: MeasuredOf | undefined): void;
 }
@@ -174,6 +177,8 @@ export function openDocuments(sources: DocumentSources): OpenDocuments {
     shownView: (uri) => states.get(uri)?.shown,
     recost: (uri) => recostSpec(uri, sources),
     recostScenario: (uri, view) => recostScenario(uri, view, sources),
+    estimateEarlier: (uri, content, model) =>
+      estimateEarlier(modelBehind(uri) ?? uri, content, model, sources),
     keepMeasured: (uri, model, measured) => {
       const known = states.get(uri)?.cache.measured;
       if (measured === undefined) known?.delete(model);

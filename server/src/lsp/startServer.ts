@@ -7,6 +7,7 @@ import { benchmarkResults } from './requests/benchmarkResults.ts';
 import { choices } from './requests/choices.ts';
 import { codeActions } from './requests/codeActions.ts';
 import { codeLens } from './requests/codeLens.ts';
+import { comparedStates } from './requests/compareEarlier.ts';
 import { completion } from './requests/completion.ts';
 import { configSpec } from './requests/configSpec.ts';
 import { configuration } from './requests/configuration.ts';
@@ -73,6 +74,7 @@ const requests: readonly Request[] = [
   pythonLines,
   report,
   triedScenarios,
+  comparedStates,
   plannedLayouts,
   benchmark,
   benchmarkResults,

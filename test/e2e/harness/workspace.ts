@@ -1,5 +1,6 @@
 /** The folder that an editor under test shows: copies of the samples, a few broken models, calm settings. */
 
+import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -80,9 +81,15 @@ export interface WorkspaceWishes {
   readonly settings?: Readonly<Record<string, unknown>>;
   /** Leaves out the models made for tests. */
   readonly samplesOnly?: boolean;
+  /** The folder is a Git repository in which all files are committed. */
+  readonly isRepository?: boolean;
 }
 
-export function createWorkspace({ settings = {}, samplesOnly = false }: WorkspaceWishes): string {
+export function createWorkspace({
+  settings = {},
+  samplesOnly = false,
+  isRepository = false,
+}: WorkspaceWishes): string {
   const folder = join(mkdtempSync(join(tmpdir(), 'layercost-e2e-')), 'samples');
   mkdirSync(join(folder, '.vscode'), { recursive: true });
   writeFileSync(
@@ -93,7 +100,18 @@ export function createWorkspace({ settings = {}, samplesOnly = false }: Workspac
     if (/\.(onnx|layers\.yaml|prototxt)$/.test(name)) cpSync(join(samples, name), join(folder, name));
   }
   if (!samplesOnly) writeTestModels(folder);
+  if (isRepository) commitAll(folder);
   return folder;
+}
+
+function commitAll(folder: string): void {
+  const author = ['-c', 'user.name=test', '-c', 'user.email=test@example.org'];
+  for (const words of [
+    ['init', '--quiet'],
+    ['add', '.'],
+    [...author, 'commit', '--quiet', '-m', 'Add models'],
+  ])
+    execFileSync('git', words, { cwd: folder });
 }
 
 /** Sizes of a small Llama; what is missing is as transformers has it. */

@@ -39,4 +39,5 @@ table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nu
 th { text-align: left; font-weight: 600; }
 th, td { padding: .2rem .7rem .2rem 0; border-bottom: 1px solid color-mix(in srgb, currentColor 15%, transparent); vertical-align: top; }
 thead th { position: sticky; top: 0; background: Canvas; }
-.number { text-align: right; white-space: nowrap; }`;
+.number { text-align: right; white-space: nowrap; }
+thead .number { white-space: normal; }`;

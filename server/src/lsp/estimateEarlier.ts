@@ -1,0 +1,40 @@
+/** An earlier state of an open model, costed with the settings and files of the open one. */
+
+import { hasUnknownOperators } from '../analysis/describeOperators.ts';
+import { type OpenOptions, openModel } from '../analysis/openModel.ts';
+import type { ModelEstimate } from '../estimate/estimateModel.ts';
+import { byteSourceOfBuffer } from '../formats/byteSource.ts';
+import { readFrameworkDescription } from '../formats/framework/readFrameworkDescription.ts';
+import { finish } from '../model/steps.ts';
+import type { ViewSources } from './makeView.ts';
+import { operatorsBeside } from './operatorsBeside.ts';
+import { estimateWith, settingsScenario } from './settingsScenario.ts';
+import { fileName } from './virtualText.ts';
+
+/** `uri` is that of the file, `model` that of several in it. What a layer spec includes is of now. */
+export async function estimateEarlier(
+  uri: string,
+  content: Uint8Array,
+  model: string | undefined,
+  sources: ViewSources,
+): Promise<ModelEstimate> {
+  const settings = await sources.settingsOf(uri);
+  const scenario = await settingsScenario(settings, uri, sources);
+  const source = byteSourceOfBuffer(content);
+  const options: OpenOptions = {
+    dimensions: settings.dimensions,
+    readInclude: sources.includes.reader(uri),
+    readFramework: readFrameworkDescription,
+    model,
+  };
+  let opened = openModel(source, fileName(uri), options);
+  for (let round = 0; round < deepestInclude; round += 1) {
+    if (!(await sources.includes.load(uri, opened.includes ?? []))) break;
+    opened = openModel(source, fileName(uri), options);
+  }
+  const operators = hasUnknownOperators(opened) ? await operatorsBeside(sources.includes)(uri) : undefined;
+  if (operators !== undefined) opened = openModel(source, fileName(uri), { ...options, operators });
+  return finish(estimateWith(opened, scenario));
+}
+
+const deepestInclude = 16;
