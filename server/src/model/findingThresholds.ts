@@ -54,6 +54,10 @@ export const findingThresholds = {
     default: 0.2,
     documentation: 'fraction of the step in which the last pipeline stage waits for others',
   },
+  'uneven-stages': {
+    default: 0.1,
+    documentation: 'time of the longest pipeline stage over the mean, as a fraction of the mean',
+  },
   'tensor-communication': {
     default: 0.2,
     documentation: 'fraction of the step spent in collectives of tensor parallelism',

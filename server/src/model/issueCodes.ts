@@ -690,6 +690,18 @@ export const issueCodes = {
       'At the beginning and the end of a step, and where stages are uneven, stages have nothing to compute. Use more micro-batches, or fewer stages.',
     causes: ['parallel', 'globalBatch'],
   },
+  'findings/uneven-stages': {
+    title: 'Pipeline stages wait for the longest one',
+    explanation:
+      'One stage takes longer than the others, which wait for it in every micro-batch. Cut into stages of like time, or give that stage fewer blocks.',
+    causes: ['parallel'],
+  },
+  'findings/sharded-pipeline': {
+    title: 'A pipeline exchanges shards in every micro-batch',
+    explanation:
+      'Copies of a stage share gradients or weights, and exchange them in every micro-batch instead of once in a step. Share the optimizer state alone.',
+    causes: ['parallel', 'framework'],
+  },
   'findings/tensor-communication': {
     title: 'Tensor parallelism waits for its collectives',
     explanation:

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { estimateModel } from '../../../server/src/estimate/estimateModel.ts';
-import { formatBytes, formatTime } from '../../../server/src/model/format.ts';
+import { formatBytes, formatPercent, formatTime } from '../../../server/src/model/format.ts';
 import { gpuMemory } from '../../../server/src/model/gpuMemory.ts';
 import type { ParallelRequest, ScenarioRequest } from '../../../server/src/model/scenario.ts';
 import type { StepCost } from '../../../server/src/model/stepCost.ts';
@@ -94,6 +94,61 @@ describe('a pipeline that waits', () => {
 
   it('one stage waits for no other', () => {
     expect(findingOf(costOf({}, { tensor: 8, microBatch: 1 }), 'findings/pipeline-bubble')).toBeUndefined();
+  });
+});
+
+describe('a pipeline of uneven stages', () => {
+  const layout: ParallelRequest = { tensor: 2, pipeline: 4, microBatch: 1 };
+  const many: ScenarioRequest = { globalBatch: 512 };
+  const uneven = costOf(many, { ...layout, stages: 'uniform' });
+  const finding = findingOf(uneven, 'findings/uneven-stages');
+
+  it('names the longest stage, by how much, and stages of like time', () => {
+    const times = uneven.parallel?.stages.map(({ forward, backward }) => forward + backward) ?? [];
+    const mean = times.reduce((total, time) => total + time, 0) / times.length;
+    const excess = formatPercent(Math.max(...times) / mean - 1);
+    expect(finding?.message).toContain(`Stage 4 of 4 takes ${excess} longer than the mean`);
+    const balanced = costOf(many, { ...layout, stages: 'balanced' });
+    expect(finding?.fix).toContain(
+      `(\`stages=balanced\`), which takes ${formatTime(balanced.totals.time.step)} a step`,
+    );
+  });
+
+  it.each([
+    ['uneven stages are allowed', { ...many, thresholds: { 'uneven-stages': 0.5 } }, 'uniform'],
+    ['there is one stage', many, undefined],
+  ] as const)('is silent where %s', (_, request, stages) => {
+    const parallel = stages === undefined ? { tensor: 8, microBatch: 1 } : { ...layout, stages };
+    expect(findingOf(costOf(request, parallel), 'findings/uneven-stages')).toBeUndefined();
+  });
+});
+
+describe('shards beside a pipeline', () => {
+  const layout: ParallelRequest = { tensor: 2, pipeline: 2, microBatch: 1 };
+  const codeOf = (name: string, options: Record<string, string>, parallel = layout) =>
+    findingOf(costOf({ framework: { name, options } }, parallel), 'findings/sharded-pipeline');
+
+  it.each([
+    ['pytorch-fsdp', {}, 'gather their weights and scatter gradients in each of 8 micro-batches'],
+    ['deepspeed-zero', { stage: '3' }, 'DeepSpeed runs no pipeline with ZeRO 2 and 3'],
+    ['deepspeed-zero', { stage: '2' }, 'copies of a stage scatter gradients in each of 8'],
+  ] as const)('%s %o', (name, options, text) => {
+    const finding = codeOf(name, options);
+    expect(finding?.message).toContain(text);
+    const after = costOf({ framework: { name: 'deepspeed-zero', options: { stage: '1' } } }, layout);
+    expect(finding?.fix).toContain(
+      after.fits === 'no'
+        ? '(`deepspeed-zero,stage=1`)'
+        : `takes ${formatTime(after.totals.time.step)} a step`,
+    );
+  });
+
+  it.each([
+    ['one stage', 'pytorch-fsdp', {}, { tensor: 4, microBatch: 1 }],
+    ['a shared update', 'deepspeed-zero', { stage: '1' }, layout],
+    ['weights that torchtitan keeps', 'torchtitan', {}, layout],
+  ] as const)('is silent for %s', (_, name, options, parallel) => {
+    expect(codeOf(name, options, parallel)).toBeUndefined();
   });
 });
 

@@ -1,6 +1,5 @@
 /** What is wrong with a layout, and which other layout was found to be better: each advice was costed. */
 
-import { bindAnalysis } from '../../analysis/bindTrainingGraph.ts';
 import { findFramework, optionValues } from '../../frameworks/registry.ts';
 import { itemAt } from '../../model/at.ts';
 import { capitalized } from '../../model/capitalized.ts';
@@ -11,17 +10,17 @@ import type { Finding } from '../../model/stepCost.ts';
 import { bytes, seconds } from '../../model/units.ts';
 import { largestKind, shortageText } from '../findings/outOfMemory.ts';
 import { withRuntime } from '../memory/reservedMemory.ts';
-import { passesOf } from '../plan/stepPlan.ts';
 import { expertFindings } from './expertFindings.ts';
-import { bubbleOf, exchangeTimeOf, type LaidOutStep, layOutStep } from './laidOutStep.ts';
+import { exchangeTimeOf, type LaidOutStep } from './laidOutStep.ts';
 import { wholeLayers } from './layersOfWorkers.ts';
-import { changed, fits, timeOf } from './otherLayouts.ts';
+import { changed, fits, microBatchText, smallerMicroBatches, timeOf } from './otherLayouts.ts';
+import { pipelineFindings } from './pipelineFindings.ts';
 
 /** Where a cost is unknown, only memory that does not fit is sure: unknown work may hide what waits. */
 export function layoutFindings(step: LaidOutStep, exact: boolean): readonly Finding[] {
   const waiting = exact
     ? [
-        ...pipelineBubble(step),
+        ...pipelineFindings(step),
         ...tensorCommunication(step),
         ...contextCommunication(step),
         ...expertFindings(step),
@@ -129,116 +128,6 @@ function shardedState({ name, options }: FrameworkChoice): readonly {
       },
     ];
   return [];
-}
-
-function pipelineBubble(step: LaidOutStep): readonly Finding[] {
-  const { parallel, plan, times, scenario } = step;
-  const threshold = thresholdOf(scenario.thresholds, 'pipeline-bubble');
-  const share = bubbleOf(step) / times.step;
-  if (parallel.pipeline === 1 || share < threshold) return [];
-  const passes = passesOf(scenario);
-  const works = times.ranks.map(({ forward, backward }) => forward + backward);
-  const most = Math.max(...works);
-  const longest = works.indexOf(most);
-  const excess = (most * works.length) / works.reduce((total, work) => total + work, 0) - 1;
-  const uneven =
-    excess < unevenStages
-      ? ''
-      : `. Stage ${longest + 1} takes ${formatPercent(excess)} longer than the mean of the stages`;
-  return [
-    {
-      code: 'findings/pipeline-bubble',
-      severity: 'warning',
-      layer: '',
-      message: `For ${formatPercent(share)} of the step (${formatTime(seconds(bubbleOf(step)))}) the last of ${plan.ranks.length} pipeline stages waits for others: a step has ${formatCount(passes)} micro-batch${passes === 1 ? '' : 'es'}${uneven}`,
-      fix: capitalized(
-        [
-          ...balancedAdvice(step),
-          ...microBatchAdvice(step, threshold),
-          ...scheduleAdvice(step),
-          ...fewerStagesAdvice(step),
-        ].join('; or ') || 'use fewer stages, or more GPUs for the longest one',
-      ),
-    },
-  ];
-}
-
-/** From which on stages of unlike time are worth a word. */
-const unevenStages = 0.1;
-
-function balancedAdvice(step: LaidOutStep): readonly string[] {
-  if (step.parallel.stages === 'balanced') return [];
-  const after = changed(step, { stages: 'balanced' });
-  return after !== undefined && after.times.step < step.times.step && fits(after)
-    ? [`cut into stages of like time (\`stages=balanced\`), which takes ${timeOf(after)} a step`]
-    : [];
-}
-
-/** Several stages on each rank, or gradients of weights in the bubble: the fastest that fits. */
-function scheduleAdvice(step: LaidOutStep): readonly string[] {
-  const { schedule } = step.parallel;
-  if (schedule !== '1f1b' && schedule !== 'gpipe') return [];
-  const [best] = otherSchedules
-    .flatMap(({ text, layout }) => {
-      const after = changed(step, layout);
-      return after !== undefined && after.times.step < step.times.step && fits(after)
-        ? [{ text, after }]
-        : [];
-    })
-    .sort((one, other) => one.after.times.step - other.after.times.step);
-  return best === undefined
-    ? []
-    : [`use ${best.text}, which takes ${timeOf(best.after)} a step instead of ${timeOf(step)}`];
-}
-
-const otherSchedules: readonly {
-  readonly text: string;
-  readonly layout: Pick<ParallelScenario, 'chunks' | 'schedule'>;
-}[] = [
-  {
-    text: 'two stages on each rank (`vp=2,schedule=interleaved-1f1b`)',
-    layout: { chunks: 2, schedule: 'interleaved-1f1b' },
-  },
-  {
-    text: 'a backward in two parts (`schedule=zb-h1`)',
-    layout: { chunks: 1, schedule: 'zb-h1' },
-  },
-];
-
-/** The micro-batch with which a step of as many samples is shortest; else how many more of this size it takes. */
-function microBatchAdvice(step: LaidOutStep, threshold: number): readonly string[] {
-  const [best] = smallerMicroBatches(step)
-    .filter((after) => after.times.step < step.times.step && fits(after))
-    .sort((one, other) => one.times.step - other.times.step);
-  if (best !== undefined)
-    return [
-      `${microBatchText(best)}, which takes ${timeOf(best)} a step of as many samples instead of ${timeOf(step)}`,
-    ];
-  const { training, scenario, parallel, cluster } = step;
-  const before = passesOf(scenario);
-  for (let passes = before * 2; passes <= Math.max(mostPasses, before * 4); passes *= 2) {
-    const after = layOutStep(training, { ...scenario, accumulate: passes }, parallel, cluster);
-    if (after === undefined) return [];
-    const share = bubbleOf(after) / after.times.step;
-    if (share < threshold)
-      return [
-        `use more samples in a step: ${formatCount(passes)} micro-batches of this size leave ${formatPercent(share)}`,
-      ];
-  }
-  return [];
-}
-
-const mostPasses = 256;
-
-function fewerStagesAdvice(step: LaidOutStep): readonly string[] {
-  const { pipeline } = step.parallel;
-  const fewer = pipeline / 2;
-  const after = Number.isInteger(fewer) ? changed(step, { pipeline: fewer }) : undefined;
-  return after !== undefined && after.times.step < step.times.step && fits(after)
-    ? [
-        `use ${fewer === 1 ? 'one stage' : `${fewer} stages`} (\`pp=${fewer}\`), which takes ${timeOf(after)} a step of as many samples`,
-      ]
-    : [];
 }
 
 function tensorCommunication(step: LaidOutStep): readonly Finding[] {
@@ -387,30 +276,6 @@ const wholeLayersOf = ({ training, plan }: LaidOutStep) =>
 
 const wholeShare = (step: LaidOutStep): number =>
   wholeLayersOf(step).reduce((total, { share }) => total + share, 0);
-
-/** Of a half, a quarter and so on, as far as whole samples go; none where the model fixes its batch. */
-function smallerMicroBatches(step: LaidOutStep): readonly LaidOutStep[] {
-  const { training, scenario, parallel, cluster } = step;
-  const { batchSymbol } = training.analysis;
-  const found: LaidOutStep[] = [];
-  for (let parts = 2; batchSymbol !== undefined && scenario.batchPerGpu % parts === 0; parts *= 2) {
-    const batch = scenario.batchPerGpu / parts;
-    const dimensions = { ...scenario.dimensions, [batchSymbol]: batch };
-    const bound = bindAnalysis(training.analysis, new Map(Object.entries(dimensions)), scenario.mode);
-    const accumulate = passesOf(scenario) * parts;
-    const after = layOutStep(
-      bound,
-      { ...scenario, batchPerGpu: batch, dimensions, accumulate },
-      parallel,
-      cluster,
-    );
-    if (after !== undefined) found.push(after);
-  }
-  return found;
-}
-
-const microBatchText = ({ scenario }: LaidOutStep): string =>
-  `use a micro-batch of ${formatCount(scenario.batchPerGpu)} (\`micro-batch=${scenario.batchPerGpu}\`)`;
 
 const degrees = ({ tensor, pipeline }: Pick<ParallelScenario, 'tensor' | 'pipeline'>): string =>
   `\`tp=${tensor}${pipeline === 1 ? '' : `,pp=${pipeline}`}\``;

@@ -1,7 +1,8 @@
 /** The same step in another layout, as advice is costed by. */
 
+import { bindAnalysis } from '../../analysis/bindTrainingGraph.ts';
 import { itemAt } from '../../model/at.ts';
-import { formatTime } from '../../model/format.ts';
+import { formatCount, formatTime } from '../../model/format.ts';
 import { gpusPerCopy, type ParallelScenario, type Scenario } from '../../model/scenario.ts';
 import { seconds } from '../../model/units.ts';
 import { fitsAtBest } from '../memory/reservedMemory.ts';
@@ -39,3 +40,27 @@ export const fits = ({ memories, fullest, reserved }: LaidOutStep): boolean =>
   fitsAtBest(itemAt(memories, fullest), reserved);
 
 export const timeOf = ({ times }: LaidOutStep): string => formatTime(seconds(times.step));
+
+/** Of a half, a quarter and so on, as far as whole samples go; none where the model fixes its batch. */
+export function smallerMicroBatches(step: LaidOutStep): readonly LaidOutStep[] {
+  const { training, scenario, parallel, cluster } = step;
+  const { batchSymbol } = training.analysis;
+  const found: LaidOutStep[] = [];
+  for (let parts = 2; batchSymbol !== undefined && scenario.batchPerGpu % parts === 0; parts *= 2) {
+    const batch = scenario.batchPerGpu / parts;
+    const dimensions = { ...scenario.dimensions, [batchSymbol]: batch };
+    const bound = bindAnalysis(training.analysis, new Map(Object.entries(dimensions)), scenario.mode);
+    const accumulate = passesOf(scenario) * parts;
+    const after = layOutStep(
+      bound,
+      { ...scenario, batchPerGpu: batch, dimensions, accumulate },
+      parallel,
+      cluster,
+    );
+    if (after !== undefined) found.push(after);
+  }
+  return found;
+}
+
+export const microBatchText = ({ scenario }: LaidOutStep): string =>
+  `use a micro-batch of ${formatCount(scenario.batchPerGpu)} (\`micro-batch=${scenario.batchPerGpu}\`)`;
