@@ -117,6 +117,55 @@ test.each([
     [conv, 'one: narrow(conv, 1, 0, 1)', 'out: matmul(conv, one)'],
     4 * image * 3,
   ],
+  // What torch 2.13 keeps of each: what is convolved, and then the whole where strides show a stack of matrices, or copies.
+  [
+    'a product keeps the whole of a stack that strides show',
+    'fp32',
+    [conv, 'turned: transpose(conv, 2, 3)', 'out: matmul(conv, turned)'],
+    4 * image * 2,
+  ],
+  [
+    'a product copies operands whose batch axes do not lie one in the other',
+    'fp32',
+    [conv, 'heads: transpose(conv, 1, 2)', 'turned: transpose(heads, 2, 3)', 'out: matmul(heads, turned)'],
+    4 * image * 3,
+  ],
+  [
+    'what is computed of a transposed tensor lies as that does',
+    'fp32',
+    [
+      conv,
+      'heads: transpose(conv, 1, 2)',
+      'scaled: mul(heads, 0.5)',
+      'turned: transpose(scaled, 2, 3)',
+      'out: matmul(scaled, turned)',
+    ],
+    4 * image * 3,
+  ],
+  [
+    'a sum over indices keeps the whole of what it puts in order again',
+    'fp32',
+    [conv, 'heads: transpose(conv, 1, 2)', "out: onnx.Einsum(heads, heads, equation='bicj,bkcj->bcik')"],
+    4 * image * 2,
+  ],
+  [
+    'a sum over indices copies what no strides show',
+    'fp32',
+    [conv, "out: onnx.Einsum(conv, conv, equation='bcij,bckj->bik')"],
+    4 * image * 3,
+  ],
+  [
+    'attention lays heads first where queries do',
+    'fp32',
+    [
+      conv,
+      'one: onnx.Attention(conv, conv, conv)',
+      'swapped: transpose(one, 1, 2)',
+      'rows: reshape((batch, 16, 128))',
+      'out: Linear(128, 4, bias=False)',
+    ],
+    4 * image * 4 + 4 * 4 * 8 * 16,
+  ],
 ] as const)('%s', (_, precision, lines, bytes) => {
   expect(keptBytes(lines, precision)).toBe(bytes);
 });

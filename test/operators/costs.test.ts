@@ -331,7 +331,7 @@ test.each(passRows)('operations and passes: $type', (application, gradients, ope
 const text = (saved: SavedTensor): string =>
   saved.kind === 'extra'
     ? `${saved.name} (${saved.traffic.float32Elements} float32, ${saved.traffic.fixedBytes} B)`
-    : `${saved.kind} ${saved.index}`;
+    : `${saved.kind} ${saved.index}${saved.kind === 'input' && saved.stack ? ` as ${JSON.stringify(saved.stack)}` : ''}`;
 
 const x = 'float32[2, 4, 8, 8]';
 const scatterElements = (reduction: string): Application => ({
@@ -370,24 +370,29 @@ const savedRows: readonly (readonly [string, Application, Gradients, readonly st
     },
     ['data', 'data', 'data', 'data'],
     [
-      'input 0',
-      'input 1',
+      'input 0 as [[],[0],[1]]',
+      'input 1 as [[],[1],[0]]',
       'product 1 (15 float32, 0 B)',
-      'input 2',
+      'input 2 as [[],[1],[0]]',
       'product 2 (18 float32, 0 B)',
-      'input 3',
+      'input 3 as [[],[1],[0]]',
     ],
   ],
   [
-    // 2 · 8 · 10 · 64 of the first product; the weight [10, 64, 64] is laid out as [64, 10 · 64], a copy.
-    'Einsum copies of what no strides show as matrices',
+    // 2 · 8 · 10 · 64 of the first product; the weight [10, 64, 64] is read as [1, 10 · 64, 64], which no strides show.
+    'Einsum operands as stacks of matrices',
     {
       type: 'Einsum',
       inputs: ['float32[2, 8, 64]', 'float32[10, 64, 64]', 'float32[2, 8, 64]'],
       attributes: { equation: 'bxi,oij,byj->boxy' },
     },
     ['data', 'weight', 'data'],
-    ['input 0', 'operand 1 (40960 float32, 0 B)', 'product 1 (10240 float32, 0 B)', 'input 2'],
+    [
+      'input 0 as [[],[0,1],[2]]',
+      'input 1 as [[],[0,2],[1]]',
+      'product 1 (10240 float32, 0 B)',
+      'input 2 as [[0],[1],[2]]',
+    ],
   ],
   // `saved_tensors_hooks` of PyTorch 2.13 around `scatter_add`, `scatter_reduce` and `index_add`.
   ['ScatterElements that adds its indices', scatterElements('add'), ['data', 'none', 'data'], ['input 1']],

@@ -334,7 +334,12 @@ export interface Work {
 
 /** What backward keeps of forward: a value of the operator by position, or something made only to be kept. */
 export type SavedTensor =
-  | { readonly kind: 'input'; readonly index: number }
+  | {
+      readonly kind: 'input';
+      readonly index: number;
+      /** Groups of its axes in the order in which a product reads them, each as one axis: a copy where no strides show it. */
+      readonly stack?: readonly (readonly number[])[];
+    }
   | { readonly kind: 'output'; readonly index: number }
   | {
       readonly kind: 'extra';

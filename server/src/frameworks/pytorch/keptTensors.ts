@@ -1,16 +1,14 @@
 /** What autograd keeps from forward to backward, named so that the same memory is counted once. */
 
-import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import { isStoredTable } from '../../analysis/storedTable.ts';
 import { bytesOnGpu } from '../../model/elementType.ts';
 import { isWeight, type Operator } from '../../model/graph.ts';
 import { bytes } from '../../model/units.ts';
 import type { BoundTensor, SavedTensor } from '../../operators/definition.ts';
-import { hasTrait, inPyTorch } from '../../operators/operatorFacts.ts';
+import { hasTrait } from '../../operators/operatorFacts.ts';
 import type { KeptTensor } from '../behaviour.ts';
-import { broadcastOperand } from './broadcastOperand.ts';
 import { bytesOf, type EagerStep, type TypedOperator } from './eagerStep.ts';
-import { copiesRows } from './stridedCopies.ts';
+import { copiedMatrices, type Matrices, matricesRead } from './matricesRead.ts';
 
 /** Parameters are kept anyway, but the half-precision copy that autocast made of one is kept for backward too. */
 export function keptForBackward(step: EagerStep, typed: TypedOperator): readonly KeptTensor[] {
@@ -84,7 +82,28 @@ function keptTensor(
   if (name === undefined) return noTensors;
   const axes = tensor.kind === 'input' && tensor.index === 1 ? indicesOfAxes(step, operator) : undefined;
   if (axes !== undefined) return axes.flatMap((indices) => keptValue(step, typed, indices));
-  return keptValue(step, typed, name, inPyTorch(operator)?.operands === 'matrices');
+  const stack = tensor.kind === 'input' ? tensor.stack && { axes: tensor.stack } : undefined;
+  const matrices = stack ?? matricesRead(step, operator, name);
+  return keptValue(step, typed, beforeScale(step, operator, name), matrices, tensor.index);
+}
+
+/**
+ * Exporters write fused attention as a product of queries and keys of which each carries the root of the scale. Attention that is
+ * not fused multiplies its scores instead, and keeps queries and keys as they were (transformers 5.18,
+ * models/gpt2/modeling_gpt2.py, `eager_attention_forward`).
+ */
+function beforeScale({ training }: EagerStep, { type, inputs }: Operator, name: string): string {
+  const { operators, values } = training.analysis.graph;
+  const makerOf = (value = ''): Operator | undefined => operators[values.get(value)?.producer ?? -1];
+  const scales = inputs.slice(0, 2).map((input) => {
+    const maker = makerOf(input);
+    const isScaled = maker?.type === 'Mul' && training.tensors.get(maker.inputs[1] ?? '')?.elements === 1;
+    return isScaled ? maker : undefined;
+  });
+  const [query, key] = scales;
+  if (type !== 'MatMul' || query === undefined || key === undefined || query === key) return name;
+  const own = inputs[0] === name ? query : key;
+  return own.inputs[0] ?? name;
 }
 
 /**
@@ -100,16 +119,18 @@ function indicesOfAxes({ training }: EagerStep, { inputs, type }: Operator): rea
 
 /**
  * A value kept in the type its reader computes in. A cast by autocast makes a copy of its own for each reader, as only
- * those of weights are remembered (aten/src/ATen/autocast_mode.cpp, `cached_cast`), and so does a matmul of more than three axes of
- * the part of a tensor, which it lays out as a stack of matrices (aten/src/ATen/native/LinearAlgebra.cpp, `matmul`);
- * otherwise the whole of what a view shows is kept.
+ * those of weights are remembered (aten/src/ATen/autocast_mode.cpp, `cached_cast`), and so does a product that lays a tensor out
+ * as matrices which no strides show (aten/src/ATen/native/LinearAlgebra.cpp, `matmul`; Linear.cpp, `sumproduct_pair`); otherwise
+ * the whole of what a view shows is kept. `position` is that of the operand.
  */
 export function keptValue(
-  { training, types, storage }: EagerStep,
+  step: EagerStep,
   { operator, type }: TypedOperator,
   name: string,
-  laidOut = false,
+  matrices?: Matrices,
+  position = 0,
 ): readonly KeptTensor[] {
+  const { training, types, storage } = step;
   const root = storage(name);
   const value = training.analysis.graph.values.get(root);
   const read = training.tensors.get(name);
@@ -118,27 +139,16 @@ export function keptValue(
   const computed = bytesPerElementOf(whole, type.bytesPerElement);
   const stored = bytesPerElementOf(whole, types.elementBytes.get(root) ?? 4);
   const bytesPerElement = type.readsAsStored ? stored : computed;
-  const writtenOut = laidOut ? broadcastOperand(training, operator, name) : undefined;
+  const laidOut = matrices && copiedMatrices(step, name, matrices);
   // A table is there all the time, unless an operator makes it in each step.
-  if (isStoredTable(training.analysis.graph, value) && writtenOut === undefined) return noTensors;
-  if (isWeight(value.role) && bytesPerElement === stored && writtenOut === undefined) return noTensors;
+  if (isStoredTable(training.analysis.graph, value) && laidOut === undefined) return noTensors;
+  if (isWeight(value.role) && bytesPerElement === stored && laidOut === undefined) return noTensors;
+  if (laidOut !== undefined) {
+    const key = `${name}:${bytesPerElement}@${operator.index}/${position}`;
+    return [{ key, bytes: bytes(laidOut * bytesPerElement), weightCopy: false }];
+  }
   const weightCopy = isWeight(value.role);
-  if (laidOut && !weightCopy && copiesRows(training, operator, name)) {
-    const key = `${name}:${bytesPerElement}@${operator.index}`;
-    return [{ key, bytes: bytes(read.elements * bytesPerElement), weightCopy }];
-  }
-  if (writtenOut !== undefined) {
-    return [
-      {
-        key: `${name}:${bytesPerElement}@${operator.index}`,
-        bytes: bytes(writtenOut * bytesPerElement),
-        weightCopy: false,
-      },
-    ];
-  }
-  // Three axes are a stack of matrices already, and a part of each matrix lies as one: strides show it.
-  const isStacked = laidOut && read.dimensions.length > 3 && !isPartOfEachMatrix(training, name, root);
-  const copiesPart = (isStacked || bytesPerElement !== stored) && read.elements !== whole.elements;
+  const copiesPart = bytesPerElement !== stored && read.elements !== whole.elements;
   const ownCopy =
     type.mixed && !types.castsByHand && bytesPerElement !== stored && !weightCopy ? `@${operator.index}` : '';
   return [
@@ -148,15 +158,6 @@ export function keptValue(
       weightCopy,
     },
   ];
-}
-
-/** Whether a value is cut out of the last two axes alone of what it is a view of. */
-function isPartOfEachMatrix({ analysis, tensors }: TrainingGraph, name: string, root: string): boolean {
-  const { operators, values } = analysis.graph;
-  const maker = operators[values.get(name)?.producer ?? -1];
-  const [part, whole] = [tensors.get(name)?.dimensions, tensors.get(root)?.dimensions];
-  if (maker?.inputs[0] !== root || part === undefined || whole?.length !== part.length) return false;
-  return part.slice(0, -2).every((size, axis) => size === whole[axis]);
 }
 
 /** A value as it lies in memory, in the type it was computed in. */

@@ -9,7 +9,6 @@ import type { AttentionKernel, KernelEnvironment, Layout } from '../../hardware/
 import type { Mode, Precision } from '../../model/scenario.ts';
 import { hasTrait } from '../../operators/operatorFacts.ts';
 import type { AssumedKernel, KeptTensor, LoweredGraph, LoweredOperator } from '../behaviour.ts';
-import { writesHeadsFirst } from './attentionLayout.ts';
 import { assignTypes, type OperatorType, type TypeOptions } from './autocast.ts';
 import type { EagerStep, TypedOperator } from './eagerStep.ts';
 import { type FusedGroup, fusedGroups } from './fusedGroups.ts';
@@ -64,17 +63,17 @@ export function eagerOperators(
         (types.elementBytes.get(source) ?? 4) !== (types.elementBytes.get(result) ?? 4)
       );
     },
-    liesInOrder: ({ index, type, inputs }) => {
-      const { graph } = training.analysis;
+    attention: ({ index, type, inputs }) => {
       const group = groups.get(index);
       if (group?.kind === 'attention') {
         const { query = '', value = '', mask } = group.composite?.roles ?? {};
-        return writesHeadsFirst(graph, { query, value, mask });
+        return { query, value, mask };
       }
-      if (type !== 'Attention') return true;
+      if (type !== 'Attention') return undefined;
       const [query = '', , value = '', mask] = inputs;
-      return writesHeadsFirst(graph, { query, value, mask });
+      return { query, value, mask };
     },
+    inOrder: ({ index }) => groups.get(index)?.kind === 'normalization',
   });
   const step: EagerStep = { training, types, mode, inPlace: options.inPlace === true, ...views };
   const environmentOf = environments(

@@ -12,6 +12,7 @@ import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { Operator } from '../../model/graph.ts';
 import { inPyTorch } from '../../operators/operatorFacts.ts';
 import type { FusedGroup } from './fusedGroups.ts';
+import { contiguous, permuted, type Strided, stridesOfView } from './strides.ts';
 
 /** How often the output of a `Transpose` is copied forward, and its gradient backward. */
 export interface StridedCopies {
@@ -45,22 +46,6 @@ export function copiesOfTransposed(
   const wanted = shapeWritten(training, source, groups);
   const back = permuted(contiguous(given.sizes), inverse(order));
   return { forward, backward: wanted === undefined || isViewable(back, wanted) ? 0 : 1 };
-}
-
-/**
- * Whether a product with a matrix, as that of a layer, copies an operand that it reads transposed: rows that no strides show as those of
- * one matrix. What it keeps for backward then is that copy, one for each product (`_matmul_impl`, `t1->reshape({-1, size})`).
- */
-export function copiesRows(training: TrainingGraph, reader: Operator, name: string): boolean {
-  if (inPyTorch(reader)?.operands !== 'matrices' || reader.inputs[0] !== name) return false;
-  const [left, right] = reader.inputs.map((input) => training.tensors.get(input)?.dimensions);
-  if (left === undefined || left.length < 3 || right?.length !== 2) return false;
-  const { operators, values } = training.analysis.graph;
-  const maker = operators[values.get(name)?.producer ?? -1];
-  const sizes = training.tensors.get(maker?.inputs[0] ?? '')?.dimensions;
-  if (maker === undefined || inPyTorch(maker)?.view !== 'permute' || sizes === undefined) return false;
-  const lies = permutedStrides(maker, sizes);
-  return lies !== undefined && !isViewable(lies, matrix(left));
 }
 
 interface Reader {
@@ -134,12 +119,7 @@ const flat = (sizes: readonly number[] | undefined): readonly number[] | undefin
 
 const product = (sizes: readonly number[]): number => sizes.reduce((all, size) => all * size, 1);
 
-export interface Strided {
-  readonly sizes: readonly number[];
-  readonly strides: readonly number[];
-}
-
-function permutationOf({ attributes }: Operator, rank: number): readonly number[] | undefined {
+export function permutationOf({ attributes }: Operator, rank: number): readonly number[] | undefined {
   const given = attributes.get('perm');
   if (given === undefined) return Array.from({ length: rank }, (_, axis) => rank - 1 - axis);
   if (given.kind !== 'ints' || given.value.length !== rank) return undefined;
@@ -147,48 +127,13 @@ function permutationOf({ attributes }: Operator, rank: number): readonly number[
 }
 
 /** How the output of a `Transpose` lies whose input, of these sizes, lies in order. */
-export function permutedStrides(operator: Operator, sizes: readonly number[]): Strided | undefined {
+function permutedStrides(operator: Operator, sizes: readonly number[]): Strided | undefined {
   const order = permutationOf(operator, sizes.length);
   return order === undefined ? undefined : permuted(contiguous(sizes), order);
 }
 
-const permuted = ({ sizes, strides }: Strided, order: readonly number[]): Strided => ({
-  sizes: order.map((axis) => sizes[axis] ?? 1),
-  strides: order.map((axis) => strides[axis] ?? 1),
-});
-
 const inverse = (order: readonly number[]): readonly number[] => order.map((_, axis) => order.indexOf(axis));
 
-function contiguous(sizes: readonly number[]): Strided {
-  const strides: number[] = [];
-  let stride = 1;
-  for (const size of sizes.toReversed()) {
-    strides.unshift(stride);
-    stride *= size;
-  }
-  return { sizes, strides };
-}
-
-/**
- * Whether strides can describe the same elements in another shape: axes that lie one in the other make a run, and each run
- * must be cut into axes of the target by itself.
- */
-export function isViewable({ sizes, strides }: Strided, target: readonly number[]): boolean {
-  let next = target.length - 1;
-  let run = 1;
-  let innermost = strides.at(-1) ?? 1;
-  for (let axis = sizes.length - 1; axis >= 0; axis -= 1) {
-    run *= sizes[axis] ?? 1;
-    const outer = strides[axis - 1];
-    if (outer !== undefined && (sizes[axis - 1] === 1 || outer === run * innermost)) continue;
-    let covered = 1;
-    while (next >= 0 && (covered < run || target[next] === 1)) {
-      covered *= target[next] ?? 1;
-      next -= 1;
-    }
-    if (covered !== run) return false;
-    run = 1;
-    innermost = outer ?? 1;
-  }
-  return next < 0;
-}
+/** Whether strides can describe the same elements in another shape. */
+export const isViewable = (given: Strided, target: readonly number[]): boolean =>
+  stridesOfView(given, target) !== undefined;

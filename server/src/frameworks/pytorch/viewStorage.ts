@@ -2,87 +2,179 @@
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import { isInteger } from '../../model/elementType.ts';
-import type { Operator } from '../../model/graph.ts';
+import type { Graph, Operator } from '../../model/graph.ts';
 import type { KnownCost } from '../../operators/definition.ts';
 import { hasTrait, inPyTorch } from '../../operators/operatorFacts.ts';
-import { isViewable, permutedStrides, type Strided } from './stridedCopies.ts';
+import { type AttentionInputs, attentionLayout } from './attentionLayout.ts';
+import { permutationOf } from './stridedCopies.ts';
+import {
+  contiguous,
+  elementwiseStrides,
+  expanded,
+  permuted,
+  type Strided,
+  stridesOfView,
+} from './strides.ts';
 
 export interface ViewStorage {
   /** The value whose memory each value shares: itself, or what it is a view of. */
   readonly storage: (name: string) => string;
+  /** How a value lies in that memory; `undefined` where its sizes are not known. */
+  readonly layout: (name: string) => Strided | undefined;
   /** Indices of reshapes and casts that write their result, because nothing else can show it. */
   readonly copies: ReadonlySet<number>;
 }
 
 /**
- * Reshapes and transposes are views in PyTorch: they launch nothing and share memory. What a reshape makes of a transposed
- * tensor that no strides can show lies in memory of its own (`stridedCopies.ts` charges the time); what an expanded tensor
- * repeats is written out by a reshape that puts repeated axes and others into one. The parts that `split`, `chunk` and slices give
- * are views too: who keeps one keeps the whole. `isCast` tells of an operator whether it gives another type than it takes,
- * and `liesInOrder` whether what it makes lies in memory as its axes say: fused attention writes heads innermost.
+ * Reshapes and transposes are views in PyTorch: they launch nothing and share memory. What a reshape makes of a tensor that no strides can
+ * show lies in memory of its own (`stridedCopies.ts` charges the time of transposed ones); what an expanded tensor repeats is written
+ * out by a reshape that puts repeated axes and others into one. The parts that `split`, `chunk` and slices give are views too: who
+ * keeps one keeps the whole. What is computed element by element lies as its operands do. `isCast` tells of an operator whether it
+ * gives another type than it takes, and `attention` which values a fused attention reads.
  */
-export function viewStorage(
+export function viewStorage(training: TrainingGraph, questions: ViewQuestions): ViewStorage {
+  const asRead = followViews(training, questions, new Set());
+  return asRead.laidOut.size === 0 ? asRead : followViews(training, questions, asRead.laidOut);
+}
+
+/**
+ * `laidOut` in: tensors that lie in order, whatever they are views of. Out: those of which a part is reshaped to what only a whole that
+ * lies in order can show. Files do not keep `contiguous()`, and PyTorch lays out packed projections so before it takes queries, keys
+ * and values out of them (torch/nn/functional.py, `_in_projection_packed`).
+ */
+function followViews(
   training: TrainingGraph,
-  { isCast, liesInOrder }: Record<'isCast' | 'liesInOrder', (operator: Operator) => boolean>,
-): ViewStorage {
+  { isCast, attention, inOrder }: ViewQuestions,
+  wholes: ReadonlySet<string>,
+): ViewStorage & { readonly laidOut: ReadonlySet<string> } {
   const { graph } = training.analysis;
+  const laidOut = new Set<string>();
   const roots = new Map<string, string>();
   const copies = new Set<number>();
-  /** Strides of what was expanded and not written out since; the rest lies in order. */
-  const strides = new Map<string, readonly number[]>();
-  /** How a transposed tensor lies whose source lies in order. */
-  const transposed = new Map<string, Strided>();
+  /** Of what does not lie in order. */
+  const lying = new Map<string, readonly number[]>();
+  const layout = (name: string): Strided | undefined => {
+    const sizes = training.tensors.get(name)?.dimensions;
+    if (sizes === undefined) return undefined;
+    const strides = lying.get(name);
+    return strides === undefined ? contiguous(sizes) : { sizes, strides };
+  };
+  const lay = (name: string, { sizes, strides }: Strided): void => {
+    if (!liesInOrder({ sizes, strides })) lying.set(name, strides);
+  };
+  const computed = (operator: Operator, output: string, isElementwise: boolean): void => {
+    const sizes = training.tensors.get(output)?.dimensions;
+    if (sizes === undefined) return;
+    const read = attention(operator);
+    if (read !== undefined) {
+      lay(output, attentionLayout(graph, read, { layout, sizes }));
+      return;
+    }
+    if (!isElementwise || inOrder(operator) || !operator.inputs.some((name) => lying.has(name))) return;
+    const operands = operator.inputs.flatMap((name) => (name === '' ? [] : (layout(name) ?? [])));
+    if (operands.every((operand) => broadcasts(operand.sizes, sizes)))
+      lay(output, elementwiseStrides(operands, sizes));
+  };
   for (const operator of graph.operators) {
     const cost = training.costs[operator.index];
     const [source] = operator.inputs;
     if (cost?.kind !== 'known' || source === undefined) continue;
     const root = roots.get(source) ?? source;
+    const from = layout(source);
     const view = inPyTorch(operator)?.view;
     if (view === 'split') {
-      for (const output of operator.outputs) roots.set(output, root);
+      for (const output of operator.outputs) {
+        roots.set(output, root);
+        const sizes = training.tensors.get(output)?.dimensions;
+        if (from !== undefined && sizes !== undefined) lay(output, { sizes, strides: from.strides });
+      }
       continue;
     }
     const [output] = operator.outputs;
     if (output === undefined) continue;
-    if (!isView(cost, operator) && !showsPositions(training, operator, cost, [source, output])) continue;
-    if (isCast(operator)) {
-      copies.add(operator.index);
+    const isShown = isView(cost, operator) || showsPositions(training, operator, cost, [source, output]);
+    if (!isShown || isCast(operator)) {
+      if (isShown) copies.add(operator.index);
+      computed(operator, output, isShown || cost.class === 'elementwise');
       continue;
     }
-    const from = training.tensors.get(source)?.dimensions;
     const to = training.tensors.get(output)?.dimensions;
     if (from === undefined || to === undefined) continue;
-    if (view === 'expand') {
+    const seen = viewOf(graph, operator, from, to);
+    if (seen === undefined) {
+      const part = graph.operators[graph.values.get(source)?.producer ?? -1];
+      const [whole = ''] = part?.inputs ?? [];
+      if (part !== undefined && hasTrait(part, 'looks-up') && lying.has(whole)) laidOut.add(whole);
+    }
+    if (seen !== undefined && !wholes.has(output)) {
       roots.set(output, root);
-      strides.set(output, expandedStrides(from, to));
-      continue;
-    }
-    const expanded = strides.get(source);
-    const swapped = transposed.get(source);
-    if (view === 'permute' && root === source && expanded === undefined) {
-      const maker = graph.operators[graph.values.get(source)?.producer ?? -1];
-      const lies = permutedStrides(operator, from);
-      if (lies !== undefined && (maker === undefined || liesInOrder(maker))) transposed.set(output, lies);
-    }
-    if (swapped !== undefined && view !== 'permute' && sizeOf(from) === sizeOf(to)) {
-      if (!isViewable(swapped, to)) continue;
-      if (operator.type === 'Identity') transposed.set(output, swapped);
-    }
-    if (expanded === undefined) {
-      // A look-up that is a view takes one entry: `x[:, 0]`.
-      const isPart = view === 'slice' || hasTrait(operator, 'looks-up');
-      if (sizeOf(from) === sizeOf(to) || isPart) roots.set(output, root);
-    } else if (view !== 'permute' && sizeOf(from) === sizeOf(to)) {
-      if (!isViewable({ sizes: from, strides: expanded }, to)) copies.add(operator.index);
-      else {
-        roots.set(output, root);
-        // Unoptimized exports write `clone` and `contiguous()` so, before the reshape that copies.
-        if (operator.type === 'Identity') strides.set(output, expanded);
-      }
+      lay(output, seen);
+    } else if (seen === undefined && from.strides.includes(0) && sizeOf(from.sizes) === sizeOf(to)) {
+      copies.add(operator.index);
     }
   }
-  return { storage: (name) => roots.get(name) ?? name, copies };
+  return { storage: (name) => roots.get(name) ?? name, layout, copies, laidOut };
 }
+
+interface ViewQuestions {
+  readonly isCast: (operator: Operator) => boolean;
+  /** What a fused attention reads; `undefined` for what is none. */
+  readonly attention: (operator: Operator) => AttentionInputs | undefined;
+  /** Whether what an operator makes lies in order whatever it reads. */
+  readonly inOrder: (operator: Operator) => boolean;
+}
+
+/** How a view of a tensor lies; `undefined` where it is none. */
+function viewOf(graph: Graph, operator: Operator, from: Strided, to: readonly number[]): Strided | undefined {
+  const view = inPyTorch(operator)?.view;
+  if (view === 'expand') return expanded(from, to);
+  if (view === 'permute') {
+    const order = permutationOf(operator, from.sizes.length);
+    return order && permuted(from, order);
+  }
+  if (view === 'slice') return { sizes: to, strides: stridesOfSlice(graph, operator, from.strides) };
+  // A look-up that is a view takes one entry: `x[:, 0]`.
+  if (hasTrait(operator, 'looks-up') && to.length === from.sizes.length - 1) {
+    const axis = axisOf(operator, from.sizes.length);
+    return { sizes: to, strides: from.strides.toSpliced(axis, 1) };
+  }
+  if (hasTrait(operator, 'looks-up')) return contiguous(to);
+  if (sizeOf(from.sizes) !== sizeOf(to)) return undefined;
+  // Layer specs write what PyTorch lays out in order as a tensor joined with no other.
+  if (operator.type === 'Concat') return liesInOrder(from) ? from : undefined;
+  const strides = stridesOfView(from, to);
+  return strides && { sizes: to, strides };
+}
+
+function liesInOrder({ sizes, strides }: Strided): boolean {
+  const own = contiguous(sizes).strides;
+  return strides.every((stride, axis) => stride === own[axis] || sizes[axis] === 1);
+}
+
+function stridesOfSlice(graph: Graph, { inputs }: Operator, strides: readonly number[]): readonly number[] {
+  const numbers = (name = '') => graph.values.get(name)?.content?.elements;
+  const [axes, steps] = [numbers(inputs[3]), numbers(inputs[4])];
+  if (steps === undefined) return strides;
+  const result = [...strides];
+  for (const [at, step] of steps.entries()) {
+    const given = axes === undefined ? at : axes[at];
+    if (typeof step !== 'number' || typeof given !== 'number') continue;
+    const axis = given < 0 ? given + strides.length : given;
+    result[axis] = (strides[axis] ?? 1) * Math.abs(step);
+  }
+  return result;
+}
+
+function axisOf({ attributes }: Operator, rank: number): number {
+  const given = attributes.get('axis');
+  const axis = given?.kind === 'int' ? given.value : 0;
+  return axis < 0 ? axis + rank : axis;
+}
+
+/** Whether a tensor can be broadcast to `target`. */
+const broadcasts = (sizes: readonly number[], target: readonly number[]): boolean =>
+  sizes.length <= target.length &&
+  sizes.every((size, axis) => size === 1 || size === target[axis + target.length - sizes.length]);
 
 export const isView = (cost: KnownCost, operator: Operator): boolean =>
   cost.class === 'view' || inPyTorch(operator)?.view === 'permute';
@@ -100,16 +192,3 @@ function showsPositions(
 }
 
 const sizeOf = (shape: readonly number[]): number => shape.reduce((total, size) => total * size, 1);
-
-/** Of a tensor that lies in order, with 0 where an axis is repeated. */
-function expandedStrides(from: readonly number[], to: readonly number[]): readonly number[] {
-  const result = to.map(() => 0);
-  let stride = 1;
-  for (let axis = from.length - 1; axis >= 0; axis -= 1) {
-    const size = from[axis] ?? 1;
-    const place = axis + to.length - from.length;
-    if (size === to[place] && size !== 1) result[place] = stride;
-    stride *= size;
-  }
-  return result;
-}

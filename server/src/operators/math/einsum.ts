@@ -8,7 +8,6 @@
 import { broadcastDimensions, type Dimension } from '../../model/dimension.ts';
 import { isFloatingPoint } from '../../model/elementType.ts';
 import type {
-  BoundTensor,
   CostContext,
   Inference,
   InferenceContext,
@@ -38,7 +37,6 @@ import {
   float32Traffic,
   savedInput,
   trafficOf,
-  trafficOfElements,
   unknownCost,
   unknownShapeCost,
   work,
@@ -175,7 +173,7 @@ function einsumCost(context: CostContext): OperatorCost {
   return cost(kernelClass, forward, {
     data,
     weight,
-    saved: keptOf(context, equation, { steps, sizes, known }),
+    saved: keptOf(context, equation, steps, sizes),
   });
 }
 
@@ -198,27 +196,14 @@ interface Step {
 function keptOf(
   context: CostContext,
   { result }: Equation,
-  {
-    steps,
-    sizes,
-    known,
-  }: {
-    readonly steps: readonly Step[];
-    readonly sizes: ReadonlyMap<string, number>;
-    readonly known: readonly BoundTensor[];
-  },
+  steps: readonly Step[],
+  sizes: ReadonlyMap<string, number>,
 ): readonly SavedTensor[] {
   const saved: SavedTensor[] = [];
   let left = asksFor(context, 0);
   for (const [step, { left: own, right, product, sums }] of steps.entries()) {
-    const isCopied = (labels: readonly string[], other: readonly string[]): boolean =>
-      sums && !isStackOfMatrices(labels, other, product, result, sizes);
-    const operand = (index: number, labels: readonly string[], other: readonly string[]): SavedTensor => {
-      const copy = { kind: 'extra', name: `operand ${index}` } as const;
-      return isCopied(labels, other)
-        ? { ...copy, traffic: trafficOfElements(known[index] ?? emptyTensor, countOf(labels, sizes)) }
-        : savedInput(index);
-    };
+    const operand = (index: number, labels: readonly string[], other: readonly string[]): SavedTensor =>
+      sums ? { kind: 'input', index, stack: stackOf(labels, other, product, result) } : savedInput(index);
     if (asksFor(context, step + 1)) {
       saved.push(
         step === 0
@@ -234,28 +219,22 @@ function keptOf(
 
 const asksFor = (context: CostContext, index: number): boolean => context.gradient(index) !== 'none';
 
-const emptyTensor: BoundTensor = { elementType: 'float32', dimensions: [], elements: 0 };
-
-/** Whether a tensor that lies in the order of `labels` can be shown as batch, rows and columns. */
-function isStackOfMatrices(
+/** The axes of an operand, labelled so, as `bmm` takes them: batch, what it has alone, and what is summed. */
+function stackOf(
   labels: readonly string[],
   other: readonly string[],
   product: readonly string[],
   result: readonly string[],
-  sizes: ReadonlyMap<string, number>,
-): boolean {
-  const wide = labels.filter((label) => (sizes.get(label) ?? 1) > 1);
+): readonly (readonly number[])[] {
   // Operands are laid out by the result, then by what is summed in the order of its letters.
   const order = [...result, ...[...new Set([...labels, ...other])].filter((l) => !result.includes(l)).sort()];
-  const groups = [
+  return [
     (label: string) => other.includes(label) && product.includes(label),
     (label: string) => !other.includes(label),
     (label: string) => other.includes(label) && !product.includes(label),
-  ].map((belongs) => order.filter((label) => wide.includes(label) && belongs(label)));
-  return groups.every((group) => {
-    const start = wide.indexOf(group[0] ?? '');
-    return group.every((label, at) => wide[start + at] === label);
-  });
+  ].map((belongs) =>
+    order.filter((label) => labels.includes(label) && belongs(label)).map((label) => labels.indexOf(label)),
+  );
 }
 
 const countOf = (labels: Iterable<string>, sizes: ReadonlyMap<string, number>): number => {

@@ -1,0 +1,101 @@
+/** How tensors lie in memory: the distance between neighbours along each axis, in elements. */
+
+export interface Strided {
+  readonly sizes: readonly number[];
+  readonly strides: readonly number[];
+}
+
+/** A tensor that lies in the order of its axes. */
+export function contiguous(sizes: readonly number[]): Strided {
+  const strides: number[] = [];
+  let stride = 1;
+  for (const size of sizes.toReversed()) {
+    strides.unshift(stride);
+    stride *= size;
+  }
+  return { sizes, strides };
+}
+
+export const permuted = ({ sizes, strides }: Strided, order: readonly number[]): Strided => ({
+  sizes: order.map((axis) => sizes[axis] ?? 1),
+  strides: order.map((axis) => strides[axis] ?? 1),
+});
+
+/** A tensor repeated along axes of size 1 and along new ones before its own, where it has stride 0. */
+export function expanded({ sizes, strides }: Strided, target: readonly number[]): Strided {
+  const added = target.length - sizes.length;
+  const steps = target.map((size, axis) => {
+    const own = strides[axis - added];
+    return own !== undefined && size !== 1 && sizes[axis - added] === size ? own : 0;
+  });
+  return { sizes: target, strides: steps };
+}
+
+/**
+ * The strides that describe the same elements in another shape, `undefined` where none do and a reshape copies. Axes that lie one in the
+ * other make a run, and each run must be cut into axes of the target by itself (PyTorch 2.13 aten/src/ATen/TensorUtils.cpp,
+ * `computeStride`).
+ */
+export function stridesOfView(
+  { sizes, strides }: Strided,
+  target: readonly number[],
+): readonly number[] | undefined {
+  const result = target.map(() => 1);
+  let next = target.length - 1;
+  let run = 1;
+  let innermost = strides.at(-1) ?? 1;
+  for (let axis = sizes.length - 1; axis >= 0; axis -= 1) {
+    run *= sizes[axis] ?? 1;
+    const outer = strides[axis - 1];
+    if (outer !== undefined && (sizes[axis - 1] === 1 || outer === run * innermost)) continue;
+    let covered = 1;
+    while (next >= 0 && (covered < run || target[next] === 1)) {
+      result[next] = covered * innermost;
+      covered *= target[next] ?? 1;
+      next -= 1;
+    }
+    if (covered !== run) return undefined;
+    run = 1;
+    innermost = outer ?? 1;
+  }
+  return next < 0 ? result : undefined;
+}
+
+/**
+ * The strides of what an operator computes element by element, of these sizes. It lies dense, its axes in the order in which those of its
+ * operands lie, of which the first decides that tells two axes apart (PyTorch 2.13 aten/src/ATen/TensorIterator.cpp,
+ * `reorder_dimensions`).
+ */
+export function elementwiseStrides(operands: readonly Strided[], sizes: readonly number[]): Strided {
+  const steps = operands.map((operand) => expanded(operand, sizes).strides);
+  const isBefore = (inner: number, outer: number): boolean | undefined => {
+    for (const strides of steps) {
+      const [one = 0, other = 0] = [strides[inner], strides[outer]];
+      if (one === 0 || other === 0) continue;
+      if (one !== other) return one < other;
+      if ((sizes[inner] ?? 1) > (sizes[outer] ?? 1)) return false;
+    }
+    return undefined;
+  };
+  /** Axes from the innermost outwards. */
+  const order = sizes.map((_, axis) => sizes.length - 1 - axis);
+  for (let at = 1; at < order.length; at += 1) {
+    let moved = at;
+    for (let inner = at - 1; inner >= 0; inner -= 1) {
+      const [first = 0, second = 0] = [order[inner], order[moved]];
+      const stays = isBefore(first, second);
+      if (stays === true) break;
+      if (stays === undefined) continue;
+      order[inner] = second;
+      order[moved] = first;
+      moved = inner;
+    }
+  }
+  const strides = sizes.map(() => 1);
+  let stride = 1;
+  for (const axis of order) {
+    strides[axis] = stride;
+    stride *= sizes[axis] ?? 1;
+  }
+  return { sizes, strides };
+}
