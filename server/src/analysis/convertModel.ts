@@ -147,7 +147,7 @@ function asLayerSpec(
   }
   if (analysis.layers.length === 0)
     return { kind: 'refused', message: `${name} has no layer, so there is no layer spec to write` };
-  const { text, problems } = specOfGraph(withDefaults(analysis, dimensions), modelName(name));
+  const { text, problems } = specOfGraph(withDefaults(analysis, dimensions), withoutEnding(name));
   return {
     kind: 'converted',
     content: { to: 'layer-spec', text },
@@ -168,7 +168,7 @@ const withDefaults = (
 });
 
 /** `resnet50.onnx` is called `resnet50`. */
-const modelName = (file: string): string => file.replace(/\.[a-z]+$/i, '');
+const withoutEnding = (file: string): string => file.replace(/\.[a-z]+$/i, '');
 
 interface WholeModel {
   readonly model: OnnxModel | undefined;

@@ -37,6 +37,7 @@ import { analyzeInSteps } from './analyzeOnnx.ts';
 import { checkNodeAttributes } from './checkNodeAttributes.ts';
 import { describeOperators } from './describeOperators.ts';
 import { limitNodeCount } from './limitNodeCount.ts';
+import { modelName } from './modelName.ts';
 import { openCaffeNet } from './openCaffeNet.ts';
 import type { OpenedModel } from './openedModel.ts';
 import { parseDimension } from './parseDimension.ts';
@@ -371,7 +372,7 @@ function* openReadInSteps(
   const analysis = yield* analyzeInSteps(described, recordedStructure(model));
   return {
     format,
-    name: model.graph.name || name,
+    name: modelName(model, name),
     analysis,
     onnx: model,
     ...(described === model ? {} : { described }),
