@@ -70,17 +70,19 @@ function waitingFor(
   collectives: readonly TimedCollective[],
   pass: MeshCollective['pass'],
 ): PassTimes {
-  const waits: Partial<Record<keyof PassTimes, 'time' | 'low' | 'high'>> = {
-    middle: 'time',
-    low: 'low',
-    high: 'high',
+  // The host launches each of them.
+  const added: Partial<Record<keyof PassTimes, (own: TimedCollective) => number>> = {
+    middle: ({ time }) => time,
+    low: ({ low }) => low,
+    high: ({ high }) => high,
+    launches: ({ times: count = 1 }) => count,
   };
   return columnsBy((key) => {
-    const bound = waits[key];
-    if (bound === undefined) return times[key];
+    const addedTo = added[key];
+    if (addedTo === undefined) return times[key];
     const column = times[key].slice();
     for (const own of collectives) {
-      if (own.pass === pass) column[own.operator] = floatAt(column, own.operator) + own[bound];
+      if (own.pass === pass) column[own.operator] = floatAt(column, own.operator) + addedTo(own);
     }
     return column;
   });
