@@ -181,6 +181,20 @@ export function headsOfAttention(analysis: ModelAnalysis): readonly number[] {
   return [...new Set(heads)];
 }
 
+/** The numbers of heads of keys and values that attention in one operator has, where they are stated. */
+export function keyHeadsOfAttention({ graph }: ModelAnalysis): readonly number[] {
+  const heads = graph.operators.flatMap((operator) => {
+    if (operator.type !== 'Attention') return [];
+    const given = operator.attributes.get('kv_num_heads');
+    if (given?.kind === 'int') return [given.value];
+    const type = graph.values.get(operator.inputs[1] ?? '')?.type;
+    if (type?.kind !== 'tensor' || !isKnownShape(type.shape) || type.shape.length !== 4) return [];
+    const size = type.shape[1];
+    return typeof size === 'number' ? [size] : [];
+  });
+  return [...new Set(heads)];
+}
+
 const isStartOfAttention = (operator: Operator | undefined): boolean =>
   operator?.type === 'Softmax' || operator?.type === 'Attention';
 

@@ -198,7 +198,20 @@ describe('layers that stay whole', () => {
     const share = parallel?.whole.reduce((total, layer) => total + layer.share, 0) ?? 0;
     expect(share).toBeGreaterThan(0.05);
     expect(finding?.fix).toContain('`tp=8`');
+    expect(finding?.message).toContain(
+      '8 heads of keys and values do not divide by 16, so that attention stays whole',
+    );
+    expect(finding?.message).not.toContain('Megatron-LM');
     const eight = costOf({}, { tensor: 8, microBatch: 1 });
     expect(eight.findings.map(({ code }) => code)).not.toContain('findings/unsplit-layers');
+  });
+
+  it('with Megatron-LM, which copies heads of keys and values, the step may be shorter', () => {
+    const framework = { name: 'megatron', options: {} };
+    const finding = findingOf(
+      costOf({ framework }, { tensor: 16, microBatch: 1 }),
+      'findings/unsplit-layers',
+    );
+    expect(finding?.message).toContain('Megatron-LM copies such heads, which is not costed');
   });
 });

@@ -8,6 +8,7 @@ import { formatBytes, formatCount, formatPercent, formatTime } from '../../model
 import { contextExchanges, type FrameworkChoice, type ParallelScenario } from '../../model/scenario.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { bytes, seconds } from '../../model/units.ts';
+import { keyHeadsOfAttention } from '../../parallel/contextParallel.ts';
 import { largestKind, shortageText } from '../findings/outOfMemory.ts';
 import { withRuntime } from '../memory/reservedMemory.ts';
 import { expertFindings } from './expertFindings.ts';
@@ -257,12 +258,17 @@ function unsplitLayers(step: LaidOutStep): readonly Finding[] {
       return after !== undefined && wholeShare(after) < threshold;
     });
   const more = others.length === 0 ? '' : `, and ${formatCount(others.length)} more`;
+  const heads = keyHeadsOfAttention(step.training.analysis).find((each) => each % parallel.tensor !== 0);
+  const shared =
+    heads === undefined
+      ? ''
+      : `. ${formatCount(heads)} heads of keys and values do not divide by ${parallel.tensor}, so that attention stays whole${scenario.framework.name === 'megatron' ? '. Megatron-LM copies such heads, which is not costed: its step may be shorter' : ''}`;
   return [
     {
       code: 'findings/unsplit-layers',
       severity: 'information',
       layer: first?.layer ?? '',
-      message: `${formatPercent(share)} of the FLOPs of forward are computed whole by each of the ${parallel.tensor * parallel.context} GPUs of a group: \`${first?.layer ?? ''}\` (${first?.reason ?? ''})${more}`,
+      message: `${formatPercent(share)} of the FLOPs of forward are computed whole by each of the ${parallel.tensor * parallel.context} GPUs of a group: \`${first?.layer ?? ''}\` (${first?.reason ?? ''})${more}${shared}`,
       fix:
         divides === undefined
           ? 'Choose sizes that divide by the degree: heads, channels, or classes that are padded'
