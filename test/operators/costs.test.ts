@@ -93,12 +93,19 @@ const flopRows: readonly (readonly [string, Application, Gradients, Flops])[] = 
     [],
     [2 * 12 * 5 * 7 * 6, 0, 0],
   ],
-  ['a dot product', { type: 'MatMul', inputs: ['float32[9]', 'float32[9]'] }, [], [18, 0, 0]],
+  // `FlopCounterMode` of PyTorch 2.13 counts no `dot` and no `mv`, and a row times a matrix as `mm`.
+  ['a dot product', { type: 'MatMul', inputs: ['float32[9]', 'float32[9]'] }, ['data', 'data'], [0, 0, 0]],
   [
     'a matrix times a vector',
     { type: 'MatMul', inputs: ['float32[2, 3, 4]', 'float32[4]'] },
+    ['data', 'data'],
+    [0, 0, 0],
+  ],
+  [
+    'a vector times a matrix',
+    { type: 'MatMul', inputs: ['float32[3]', 'float32[3, 4]'] },
     [],
-    [2 * 6 * 4, 0, 0],
+    [2 * 3 * 4, 0, 0],
   ],
   [
     'scores by einsum',
@@ -393,6 +400,34 @@ const savedRows: readonly (readonly [string, Application, Gradients, readonly st
       'product 1 (10240 float32, 0 B)',
       'input 2 as [[0],[1],[2]]',
     ],
+  ],
+  // What `_fft_r2c` of PyTorch 2.13 is given: the signal, padded where its length is another, or 28 frames times their window.
+  [
+    'DFT of a real signal what it is given',
+    { type: 'DFT', inputs: ['float32[2, 64, 1]'] },
+    ['data'],
+    ['input 0'],
+  ],
+  ['DFT of pairs nothing', { type: 'DFT', inputs: ['float32[2, 64, 2]'] }, ['data'], []],
+  [
+    'STFT its frames',
+    {
+      type: 'STFT',
+      inputs: ['float32[2, 496]', [16], 'float32[64]', [64]],
+    },
+    ['data', 'none', 'none', 'none'],
+    ['windowed frames (3584 float32, 0 B)'],
+  ],
+  [
+    'FourierTransform of a real signal what it was padded to',
+    {
+      type: 'FourierTransform',
+      domain: 'layercost',
+      inputs: ['float32[2, 32]'],
+      attributes: { kind: 'to-complex', axes: [1], sizes: [33] },
+    },
+    ['data'],
+    ['padded signal (128 float32, 0 B)'],
   ],
   // `saved_tensors_hooks` of PyTorch 2.13 around `scatter_add`, `scatter_reduce` and `index_add`.
   ['ScatterElements that adds its indices', scatterElements('add'), ['data', 'none', 'data'], ['input 1']],

@@ -2,7 +2,7 @@
  * Matmuls.
  *
  * FLOPs are 2·batch·M·N·K, as `torch.utils.flop_counter` counts `mm`, `bmm` and `addmm`; a bias adds none. Each
- * gradient is a matmul of the same three sizes.
+ * gradient is a matmul of the same three sizes. Products with a vector, which it does not count (`mv`, `dot`), are operations.
  */
 
 import { type Dimension, equalDimensions, isUnknown } from '../../model/dimension.ts';
@@ -143,7 +143,34 @@ export function matMulCost(context: CostContext, leftIndex: number, rightIndex: 
   const right = context.input(rightIndex);
   const output = context.output(0);
   if (left === undefined || right === undefined || output === undefined) return unknownShapeCost;
-  return matmulCost(context, leftIndex, rightIndex, output.elements * (left.dimensions.at(-1) ?? 1));
+  const multiplyAdds = output.elements * (left.dimensions.at(-1) ?? 1);
+  return isWithVector(left, right)
+    ? vectorCost(context, leftIndex, rightIndex, 2 * multiplyAdds)
+    : matmulCost(context, leftIndex, rightIndex, multiplyAdds);
+}
+
+/** A row times one matrix is a product of matrices (PyTorch 2.13 aten/src/ATen/native/LinearAlgebra.cpp, `_matmul_impl`). */
+const isWithVector = (left: BoundTensor, right: BoundTensor): boolean =>
+  right.dimensions.length === 1 || (left.dimensions.length === 1 && right.dimensions.length > 2);
+
+/** Each element of the larger operand is read once, whatever the pass; there is no reuse that a tile could have. */
+function vectorCost(
+  context: CostContext,
+  leftIndex: number,
+  rightIndex: number,
+  operations: number,
+): OperatorCost {
+  if (isShapeArithmetic(context) && !needsGradient(context)) return shapeCost;
+  const operands = [context.input(leftIndex), context.input(rightIndex)];
+  const pass = work({ operations, traffic: trafficOf(...operands, context.output(0)) });
+  const asks = (index: number): boolean => context.gradient(index) !== 'none';
+  return cost('reduction', pass, {
+    ...backwardOf(context, () => pass),
+    saved: [
+      ...(asks(rightIndex) ? [savedInput(leftIndex)] : []),
+      ...(asks(leftIndex) ? [savedInput(rightIndex)] : []),
+    ],
+  });
 }
 
 export function gemmCost(context: CostContext): OperatorCost {

@@ -8,7 +8,7 @@ import {
   subtractDimensions,
   unknownDimension,
 } from '../../model/dimension.ts';
-import type { CostContext, InferenceContext, OperatorDefinition } from '../definition.ts';
+import type { CostContext, InferenceContext, OperatorDefinition, SavedTensor } from '../definition.ts';
 import { type DimensionMap, unknownMap } from '../dimensionMap.ts';
 import { leadingMap, likeInputBut, rowsMap } from '../dimensions/elementwise.ts';
 import { normalizeAxis } from '../vocabulary/axes.ts';
@@ -25,7 +25,7 @@ import {
   unknownBecause,
   whyUnknown,
 } from '../vocabulary/types.ts';
-import { savedInput, savedOutput } from '../vocabulary/work.ts';
+import { savedInput, savedOutput, trafficOfElements } from '../vocabulary/work.ts';
 
 /** 5·n·log₂ n operations per transform of length n (Cooley and Tukey 1965, as FFTW counts), for `elements` of all of them. */
 export const transformOperations = (elements: number, length: number): number =>
@@ -88,6 +88,7 @@ const discreteFourierTransform = define({
   cost: (context) =>
     copyCost(context, {
       operations: ofOutput(context, context.input(0)?.dimensions.at(1) ?? 2),
+      saved: context.input(0)?.dimensions.at(-1) === 1 ? [savedInput(0)] : [],
     }),
 });
 
@@ -137,8 +138,22 @@ const shortTimeFourierTransform = define({
   cost: (context) =>
     copyCost(context, {
       operations: ofOutput(context, 2 * (context.output(0)?.dimensions[2] ?? 1)),
+      saved: windowedFrames(context),
     }),
 });
+
+/**
+ * Frames times their window, which the transform of real numbers keeps (PyTorch 2.13 tools/autograd/derivatives.yaml, `_fft_r2c`).
+ * Without a window they are views of the signal.
+ */
+function windowedFrames(context: CostContext): readonly SavedTensor[] {
+  const [batch = 1, frames = 1] = context.output(0)?.dimensions ?? [];
+  const length = context.inputContent(3)?.[0] ?? context.input(2)?.elements;
+  const signal = context.input(0);
+  if (!context.hasInput(2) || length === undefined || signal === undefined) return [savedInput(0)];
+  const traffic = trafficOfElements(signal, batch * frames * length);
+  return [{ kind: 'extra', name: 'windowed frames', traffic }];
+}
 
 const determinant = define({
   type: 'Det',

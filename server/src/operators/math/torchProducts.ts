@@ -5,7 +5,13 @@
 
 import { type Dimension, unknownDimension } from '../../model/dimension.ts';
 import type { ElementType } from '../../model/elementType.ts';
-import type { CostContext, Inference, InferenceContext, OperatorDefinition } from '../definition.ts';
+import type {
+  CostContext,
+  Inference,
+  InferenceContext,
+  OperatorDefinition,
+  SavedTensor,
+} from '../definition.ts';
 import { unknownMap } from '../dimensionMap.ts';
 import { broadcastShapes } from '../vocabulary/broadcast.ts';
 import { define, ownDomain } from '../vocabulary/define.ts';
@@ -18,6 +24,7 @@ import {
   savedInput,
   savedOutput,
   trafficOf,
+  trafficOfElements,
   unknownShapeCost,
   work,
 } from '../vocabulary/work.ts';
@@ -185,9 +192,26 @@ const fourierTransform = define({
   cost: (context) =>
     copyCost(context, {
       operations: operationsOfTransform(context),
-      saved: context.string('kind', 'complex') === 'to-complex' ? [savedInput(0)] : [],
+      saved: keptSignal(context),
     }),
 });
+
+/** A real signal, padded to the length that is transformed, which is even where half a spectrum does not tell. */
+function keptSignal(context: CostContext): readonly SavedTensor[] {
+  const [input, output] = [context.input(0), context.output(0)];
+  if (context.string('kind', 'complex') !== 'to-complex' || input === undefined || output === undefined)
+    return [];
+  const axes = context.ints('axes') ?? [];
+  const half = axes.at(-1);
+  const transformed = output.dimensions.map((bins, axis) => {
+    if (axis !== half) return bins;
+    const own = input.dimensions[axis] ?? bins;
+    return Math.floor(own / 2) + 1 === bins || own === bins ? own : 2 * (bins - 1);
+  });
+  const elements = transformed.reduce((all, size) => all * size, 1);
+  if (elements <= input.elements) return [savedInput(0)];
+  return [{ kind: 'extra', name: 'padded signal', traffic: trafficOfElements(input, elements) }];
+}
 
 function withSizes(context: InferenceContext, input: readonly Dimension[]): readonly Dimension[] {
   const [axes, sizes] = [context.ints('axes') ?? [], context.ints('sizes') ?? []];

@@ -1,6 +1,7 @@
 /** Products of matrices, with weights or of results; lookups in tables. */
 
 import type { ElementType } from '../../../model/elementType.ts';
+import { broadcastShapes } from '../../../operators/vocabulary/broadcast.ts';
 import { ownDomain } from '../../../operators/vocabulary/define.ts';
 import { float, int, ints, type Tensor, text } from '../../layer-spec/layerDefinition.ts';
 import { type AtenCall, each, type LowerAten } from '../atenCall.ts';
@@ -40,6 +41,32 @@ const baddbmm: LowerAten = (call) => {
   const products = scaled(call.emit('MatMul', [left, right]), call.number('alpha') ?? 1);
   const beta = call.number('beta') ?? 1;
   return beta === 0 ? products : call.emit('Add', [...products, ...scaled([self], beta)]);
+};
+
+/**
+ * Both, in their common shape, by their norms, which are at least `eps`, and the sum of their products
+ * (aten/src/ATen/native/Distance.cpp).
+ */
+const cosineSimilarity: LowerAten = (call) => {
+  const given = [call.tensor('x1'), call.tensor('x2')];
+  const shapes = given.map((operand) => operand?.shape);
+  const common = broadcastShapes(shapes.map((shape) => shape ?? []));
+  const sizes = common && call.sizes(common);
+  if (sizes === undefined || shapes.includes(undefined)) return undefined;
+  const isCommon = (shape: Tensor['shape']): boolean => JSON.stringify(shape) === JSON.stringify(common);
+  const operands = given.flatMap((operand) =>
+    operand === undefined || isCommon(operand.shape) ? [operand] : call.emit('Expand', [operand, sizes]),
+  );
+  const axes = call.integers([call.number('dim') ?? 1]);
+  const parts = operands.flatMap((operand) => {
+    if (operand === undefined) return [];
+    const least = call.scalar(call.number('eps') ?? 1e-8, operand.elementType ?? 'float32');
+    const norm = call.emit('ReduceL2', [operand, axes], { keepdims: int(1) });
+    return call.emit('Div', [operand, ...call.emit('Clip', [...norm, least])]);
+  });
+  return parts.length < 2
+    ? undefined
+    : call.emit('ReduceSum', [...call.emit('Mul', parts), axes], { keepdims: int(0) });
 };
 
 const einsum: LowerAten = (call) => {
@@ -158,6 +185,7 @@ export const productOperators: Readonly<Record<string, LowerAten>> = {
   'linear.default': linear,
   'matmul.default': product('self', 'other'),
   ...each(['mm.default', 'bmm.default'], product('self', 'mat2')),
+  'cosine_similarity.default': cosineSimilarity,
   'mv.default': product('self', 'vec'),
   'dot.default': product('self', 'tensor'),
   'vdot.default': product('self', 'other'),
