@@ -63,6 +63,20 @@ describe('TinyLlama on 8 GPUs', () => {
     expect(cost?.totals.memory.peak).toBe(best?.cost.totals.memory.peak);
   });
 
+  /** What layouts share while they are searched must change no digit of any. */
+  it('each line is what a report of that layout alone says', () => {
+    const lines = bestOfDegrees(found.fitting);
+    expect(new Set(lines.map(({ framework }) => framework.name)).size).toBeGreaterThan(1);
+    for (const line of lines) {
+      const opened = openGraph('samples/tinyllama.layers.yaml');
+      const { cost } = estimateModel(opened, [{ ...asked, ...line.request }]);
+      expect(cost?.totals.time.step).toBe(line.step);
+      expect(cost?.totals.time.range).toEqual(line.cost.totals.time.range);
+      expect(cost?.totals.memory.peak).toBe(line.cost.totals.memory.peak);
+      expect(line.cost.mayFit).toBe(cost?.fits !== 'no');
+    }
+  });
+
   it('a runner-up has a reason, and the best has none', () => {
     const [first, ...others] = bestOfDegrees(found.fitting);
     if (first === undefined) throw new Error('nothing fits');
