@@ -158,7 +158,7 @@ inputs:
 blocks:
   decoder:
     - experts: MixtureOfExperts(d, 1024, num_experts=8, top_k=2)
-    # hint: … · all-to-all ×16, …
+    # hint: … · A2A … ×16…
     - res: add(experts, input)
     # hint: …
 layers:
@@ -170,5 +170,36 @@ layers:
   # hint: …
 `,
     { cluster: 'dgx-h100', gpus: 8, parallel: { expert: 8 } },
+  );
+});
+
+/** Two all-reduces of a Megatron pair in each of four blocks, forward and backward; a norm is whole on every GPU. */
+it('shows the part of a GPU, and what those that share layers exchange', () => {
+  check(
+    `
+dims: { batch: 4, seq: 256, d: 1024 }
+inputs:
+  tokens: int64[batch, seq]
+blocks:
+  decoder:
+    - norm: LayerNorm(d)
+    # hint: … µs · sum of 4
+    - up: Linear(d, 4*d)
+    # hint: … GFLOP · … µs /tp4 · AR … µs ×4 · sum of 4
+    - act: GELU()
+    # hint: … µs · sum of 4
+    - down: Linear(4*d, d)
+    # hint: … GFLOP · … µs /tp4 · AR … µs ×4 · sum of 4
+    - res: add(down, input)
+    # hint: … µs · sum of 4
+layers:
+  - embed: Embedding(1000, d)
+  # hint: …
+  - h: decoder() * 4
+  # hint: … /tp4 · AR … ×8 · sum of 20
+  - head: Linear(d, 1000)
+  # hint: …
+`,
+    { cluster: 'dgx-h100', gpus: 4, parallel: { tensor: 4 } },
   );
 });

@@ -11,9 +11,9 @@ import {
   formatTime,
 } from '../model/format.ts';
 import { gpuMemory, memoryText } from '../model/gpuMemory.ts';
-import type { Scenario } from '../model/scenario.ts';
 import type { StepCost } from '../model/stepCost.ts';
 import { unsetDimensions } from './dimensionChoices.ts';
+import { layoutText } from './layoutOfLine.ts';
 import { measuredText } from './lineCost.ts';
 import { type ModelView, viewsOf } from './modelView.ts';
 
@@ -58,7 +58,7 @@ function lensesOf(view: ModelView): readonly CodeLens[] {
   const place = { line: part?.firstLine ?? 0, ...(part === undefined ? {} : { model: part.name }) };
   return [
     { ...place, title, action: 'show-report' },
-    { ...place, title: describeScenario(cost.scenario), action: 'choose-cluster' },
+    { ...place, title: describeScenario(cost), action: 'choose-cluster' },
     ...(unset.length === 0
       ? []
       : [{ ...place, title: `Set dimensions: ${unset.join(', ')}`, action: 'set-dimensions' as const }]),
@@ -69,11 +69,14 @@ function lensesOf(view: ModelView): readonly CodeLens[] {
 const decodingText = ({ past, cache, prefill }: NonNullable<StepCost['decoding']>): string =>
   `after ${formatCount(past)} tokens, ${formatBytes(cache)} of cache, prefill ${formatTime(prefill.time)}`;
 
-/** `dgx-a100 · 8 GPUs · batch 32 · bf16 · pytorch-ddp`; on one GPU, and in inference, no framework sends gradients. */
-function describeScenario(scenario: Scenario): string {
+/** `dgx-a100 · 8 GPUs · tp2 · dp4 · batch 32 · bf16 · pytorch-ddp`; on one GPU, and in inference, no framework sends gradients. */
+function describeScenario(cost: StepCost): string {
+  const { scenario } = cost;
+  const layout = layoutText(cost);
   return [
     scenario.cluster,
     `${scenario.gpus} GPU${scenario.gpus === 1 ? '' : 's'}`,
+    ...(layout === '' ? [] : [layout]),
     `batch ${scenario.accumulate === undefined ? '' : `${scenario.accumulate} × `}${scenario.batchPerGpu}`,
     scenario.precision,
     ...(scenario.gpus > 1 && scenario.mode === 'training' ? [scenario.framework.name] : []),

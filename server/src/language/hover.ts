@@ -15,6 +15,7 @@ import { printable } from '../model/readableIssues.ts';
 import type { LayerCost } from '../model/stepCost.ts';
 import { bytes, type Seconds } from '../model/units.ts';
 import { findOperator } from '../operators/registry.ts';
+import { collectivesOfLine, collectivesText, dividedBy, stagesOfLine } from './layoutOfLine.ts';
 import { isOfScenario, lineCost, measuredTime, predictedOfDevice } from './lineCost.ts';
 import { hasLayerLines, type LayerRow, type ModelView, rowAtLine, viewsOf } from './modelView.ts';
 import { type Position, type Range, rangeOfLine } from './textLines.ts';
@@ -104,8 +105,24 @@ function rowLines(view: ModelView, row: LayerRow): readonly string[] {
           ),
         ]
       : []),
+    ...layoutLines(view, row),
     ...origins(view, row),
   ].map((line) => line.trimEnd());
+}
+
+/** The part of a GPU, what it exchanges with the others of its copy, and the stages of a pipeline. */
+function layoutLines({ estimate: { cost } }: ModelView, row: LayerRow): readonly string[] {
+  if (cost?.parallel === undefined) return [];
+  const [degree, stages] = [dividedBy(row, cost), stagesOfLine(row, cost)];
+  const collectives = collectivesOfLine(row, cost);
+  const lines = [
+    ...(degree === 1 ? [] : [cell('divided', `by ${degree} GPUs; figures are of one of them`)]),
+    ...(collectives.length === 0
+      ? []
+      : wrapped('collectives', `${collectivesText(collectives)}, in a micro-batch`)),
+    ...(stages === '' ? [] : [cell('stage', `${stages} of the pipeline`)]),
+  ];
+  return lines.length === 0 ? [] : ['', ...lines];
 }
 
 function exposureText(exposed: Seconds | null): string {

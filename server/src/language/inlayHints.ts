@@ -3,7 +3,8 @@
  *
  *     - fc: Linear(d, 4*d)          38.7 GFLOP · 0.21 ms · grad 9.00 MiB, 0.04 ms exposed
  *
- * FLOPs and time are of forward and backward together. A line without cost has no such hint.
+ * FLOPs and time are of forward and backward together. A line without cost has no such hint. Where GPUs share a copy of the
+ * model they are of one GPU, with its part and the collective that takes longest: `13.1 ms /tp8 · AR 0.21 ms ×2`.
  * A second kind, which can be switched on by itself, shows the shape that the layer gives: `[8, 1024, 3072]`.
  * A hint has at most 60 characters: more would be cut off beside the code, so what matters less is left to the hover.
  * A line that several models of a text share says what it costs in each:
@@ -14,10 +15,10 @@
 import { printDimension } from '../model/dimension.ts';
 import { atLeast, formatBytes, formatFlops, formatTime } from '../model/format.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
-import { memoize, memoizeOfObject } from '../model/memoize.ts';
-import type { ParallelCost } from '../model/stepCost.ts';
-import { add, type Seconds, seconds } from '../model/units.ts';
+import { memoize } from '../model/memoize.ts';
+import { add, type Seconds } from '../model/units.ts';
 import { hoverLine } from './hover.ts';
+import { collectivesOfLine, dividedBy, shortNames } from './layoutOfLine.ts';
 import { isOfScenario, lineCost, measuredText, measuredTime, predictedOfDevice } from './lineCost.ts';
 import { holdsLine, type LayerRow, type ModelView, viewsOf } from './modelView.ts';
 import { endOfLine, type Position } from './textLines.ts';
@@ -159,10 +160,13 @@ function hintText(
   const { measurements } = view;
   const measured = measuredTime(row, measurements);
   const { communication, exposed } = cost.time;
+  const step = view.estimate.cost;
+  const degree = step === undefined ? 1 : dividedBy(row, step);
+  const share = degree === 1 ? '' : ` /tp${degree}`;
   const isExposed = exposed !== null && exposed >= worthSaying;
   const parts: readonly Part[] = [
     ...(flops > 0 ? [{ text: atLeast(print.flops(flops), cost.exact), rank: 3 }] : []),
-    ...(time > 0 ? [{ text: atLeast(print.time(time), cost.exact), rank: 0 }] : []),
+    ...(time > 0 ? [{ text: `${atLeast(print.time(time), cost.exact)}${share}`, rank: 0 }] : []),
     ...(measured === undefined || measurements === undefined
       ? []
       : measuredParts(row, view, measured, measurements)),
@@ -180,33 +184,15 @@ function hintText(
   return fitParts(cost.layers > 1 ? [...parts, { text: `sum of ${cost.layers}`, rank: 4 }] : parts);
 }
 
-/** `all-to-all ×4, 0.84 ms`: what GPUs that share a copy exchange in the layers of a line, of the kind that takes longest. */
+/** `AR 0.84 ms ×4`: what GPUs that share a copy exchange in the layers of a line, of the kind that takes longest. */
 function exchangeParts(row: LayerRow, view: ModelView, print: ReturnType<typeof makePrint>): readonly Part[] {
-  const { parallel } = view.estimate.cost ?? {};
-  if (parallel === undefined) return [];
-  const exchanged = exchangedIn(parallel);
-  const kinds = new Map<string, { readonly count: number; readonly time: number }>();
-  for (const { collective, count, time } of row.layers.flatMap(({ name }) => exchanged.get(name) ?? [])) {
-    const before = kinds.get(collective) ?? { count: 0, time: 0 };
-    kinds.set(collective, { count: before.count + count, time: before.time + time });
-  }
-  const [longest] = [...kinds].sort(([, one], [, other]) => other.time - one.time);
+  const { cost } = view.estimate;
+  const [longest] = cost === undefined ? [] : collectivesOfLine(row, cost);
   if (longest === undefined) return [];
-  const [kind, { count, time }] = longest;
+  const { kind, count, time } = longest;
   // Layouts are not costed with measured times: both never stand in one hint.
-  return [{ text: `${kind} ×${count}, ${print.time(seconds(time))}`, rank: 1 }];
+  return [{ text: `${shortNames[kind] ?? kind} ${print.time(time)} ×${count}`, rank: 1 }];
 }
-
-/** By layer: every line of a text asks. */
-const exchangedIn = memoizeOfObject(({ collectives }: ParallelCost) => {
-  const found = new Map<string, (typeof collectives)[number][]>();
-  for (const each of collectives) {
-    const others = found.get(each.layer);
-    if (others === undefined) found.set(each.layer, [each]);
-    else others.push(each);
-  }
-  return found;
-});
 
 /** What is predicted for the device that ran stands apart only where the time before it is of another one. */
 function measuredParts(

@@ -1,5 +1,6 @@
 /** What the status bar and the language status say of a costed document. */
 
+import { layoutText } from '../language/layoutOfLine.ts';
 import { type ModelView, viewsOf } from '../language/modelView.ts';
 import { gpuMemory } from '../model/gpuMemory.ts';
 import type { StepCost } from '../model/stepCost.ts';
@@ -52,13 +53,9 @@ const samplesOfStep = ({ scenario, parallel }: StepCost): number =>
   scenario.globalBatch ??
   scenario.batchPerGpu * (scenario.accumulate ?? 1) * (parallel?.replicas ?? scenario.gpus);
 
-/** Degrees above 1, and the copies. */
-function layoutOf({ scenario: { parallel }, parallel: cost }: StepCost): Pick<ScenarioSummary, 'layout'> {
-  if (parallel === undefined || cost === undefined) return {};
-  const { tensor, context, expert, pipeline } = parallel;
-  const degrees = { tp: tensor, cp: context, ep: expert, pp: pipeline };
-  const above = Object.entries(degrees).filter(([, degree]) => degree > 1);
-  return { layout: [...above, ['dp', cost.replicas] as const].map((each) => each.join('')).join(' · ') };
+function layoutOf(cost: StepCost): Pick<ScenarioSummary, 'layout'> {
+  const layout = layoutText(cost);
+  return layout === '' ? {} : { layout };
 }
 
 /** Memory before all: a step that does not fit takes no time. Sums that miss a part say nothing of what limits. */
