@@ -58,15 +58,19 @@ export function stageExtension(folder) {
   rmSync(folder, { recursive: true, force: true });
   for (const path of files) {
     mkdirSync(dirname(join(folder, path)), { recursive: true });
-    cpSync(join(root, path), join(folder, path));
+    if (path.endsWith('.json')) writeFileSync(join(folder, path), withoutBlanks(join(root, path)));
+    else cpSync(join(root, path), join(folder, path));
   }
   // The page of the extension is for people who install it; the README is for those who clone the project.
   cpSync(join(root, 'docs/extension.md'), join(folder, 'README.md'));
   const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   for (const key of manifestKeysOfTheProject) delete manifest[key];
-  writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, undefined, 2)}\n`);
+  writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest));
   return folder;
 }
+
+/** Schemas and texts are laid out for those who read the project; nobody reads them in a package. */
+const withoutBlanks = (file) => JSON.stringify(JSON.parse(readFileSync(file, 'utf8')));
 
 /** Files of the project that could ship: those at its top, and those of the folders that are no source. */
 function listFiles() {
