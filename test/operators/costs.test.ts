@@ -93,6 +93,17 @@ const flopRows: readonly (readonly [string, Application, Gradients, Flops])[] = 
     [],
     [2 * 12 * 5 * 7 * 6, 0, 0],
   ],
+  // As `FlopCounterMode` of PyTorch 2.13 counts it: the second product sums nothing.
+  [
+    'a chain of einsum',
+    {
+      type: 'Einsum',
+      inputs: ['float32[2, 3, 4]', 'float32[2, 5, 4]', 'float32[2, 6, 3, 5]', 'float32[2, 5, 6, 7]'],
+      attributes: { equation: 'bln,bsn,bhls,bshp->blhp' },
+    },
+    [],
+    [2 * 2 * 3 * 5 * 4 + 2 * 2 * 6 * 3 * 5 * 7, 0, 0],
+  ],
   // `FlopCounterMode` of PyTorch 2.13 counts no `dot` and no `mv`, and a row times a matrix as `mm`.
   ['a dot product', { type: 'MatMul', inputs: ['float32[9]', 'float32[9]'] }, ['data', 'data'], [0, 0, 0]],
   [

@@ -2,7 +2,8 @@
  * Einsum: products of tensors summed over indices that the result does not have.
  *
  * Two operands contract as one batched matrix product, more of them pairwise from the left, as
- * `torch.einsum` does without an optimized path; FLOPs are then 2·∏(all indices of the pair).
+ * `torch.einsum` does without an optimized path; FLOPs are then 2·∏(all indices of the pair). A pair of which no index is
+ * summed is multiplied element by element, which is no matrix product.
  */
 
 import { broadcastDimensions, type Dimension } from '../../model/dimension.ts';
@@ -151,12 +152,14 @@ function einsumCost(context: CostContext): OperatorCost {
     }
   }
   const steps = contraction(equation, sizes);
-  const multiplyAdds = steps.reduce((sum, step) => sum + step.multiplyAdds, 0);
   const intermediates = steps.slice(0, -1).reduce((sum, step) => sum + step.elements, 0);
-  const contracts = [...sizes.keys()].some((label) => !equation.result.includes(label)) && known.length > 1;
-  const amount = (count: number) => (contracts ? { flops: 2 * count } : { operations: count });
+  const contracts = steps.some(({ sums }) => sums);
+  const amountOf = (parts: readonly Step[]) => ({
+    flops: parts.reduce((sum, step) => sum + (step.sums ? 2 * step.multiplyAdds : 0), 0),
+    operations: parts.reduce((sum, step) => sum + (step.sums ? 0 : step.multiplyAdds), 0),
+  });
   const forward = work({
-    ...amount(contracts ? multiplyAdds : Math.max(multiplyAdds, output.elements)),
+    ...(steps.length === 0 ? { operations: countOf(sizes.keys(), sizes) } : amountOf(steps)),
     traffic: addTraffic(trafficOf(...known, output), float32Traffic(2 * intermediates)),
     kernels: Math.max(1, steps.length),
   });
@@ -164,11 +167,12 @@ function einsumCost(context: CostContext): OperatorCost {
   if (!isFloatingPoint(output.elementType)) return cost(kernelClass, forward);
   const first = known.findIndex((_, index) => asksFor(context, index));
   const { data, weight } = backwardOf(context, (index) => {
-    const own = steps[Math.max(0, index - 1)]?.multiplyAdds ?? output.elements;
+    const own = steps[Math.max(0, index - 1)];
     // The first one with a gradient carries those of the products between it and the result.
     const through = index === first ? steps.slice(Math.max(1, index)) : [];
-    const parts = [own, ...through.map((step) => step.multiplyAdds)];
-    return addWork(...parts.map((count) => work({ ...amount(count), traffic: trafficOf(...known, output) })));
+    const traffic = trafficOf(...known, output);
+    if (own === undefined) return work({ operations: output.elements, traffic });
+    return addWork(...[own, ...through].map((step) => work({ ...amountOf([step]), traffic })));
   });
   return cost(kernelClass, forward, {
     data,
