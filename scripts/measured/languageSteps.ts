@@ -9,7 +9,7 @@ import {
   timesOf,
 } from '../../server/src/estimate/plan/stepPlan.ts';
 import { curvesOf } from '../../server/src/hardware/curves.ts';
-import { kernelKind } from '../../server/src/hardware/kernelKind.ts';
+import { isMatmulKind, kernelKind } from '../../server/src/hardware/kernelKind.ts';
 import { kernelTime, uncorrectedTime } from '../../server/src/hardware/kernelTime.ts';
 import type { Range } from '../../server/src/model/estimate.ts';
 import { type StepShares, stepShares } from '../calibrate/stepDoubts.ts';
@@ -71,7 +71,7 @@ function matmulsOf(plan: StepPlan): LanguageStep['matmuls'] {
   const { gpu } = plan.cluster;
   let [predicted, alone] = [0, 0];
   for (const kernel of kernelsOfPasses(plan.lowered)) {
-    if (kernelKind(kernel) !== 'gemm') continue;
+    if (!isMatmulKind(kernelKind(kernel))) continue;
     predicted += kernelTime(gpu, kernel).time;
     alone += uncorrectedTime(gpu, kernel);
   }

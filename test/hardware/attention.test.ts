@@ -35,6 +35,11 @@ describe('attention by one kernel', () => {
     ['a size without a kernel is padded', { size: 72 }, 2 * whole],
     ['causal: half of the pairs and those beside the diagonal', { causal: true }, whole * (576 / 1024)],
     ['causal with keys before the queries', { causal: true, queries: 128 }, whole / 8],
+    [
+      'causal in one wave: the block of the last queries sees all keys',
+      { causal: true, sequences: 10 },
+      whole / 8,
+    ],
     ['fewer blocks than multiprocessors leave some idle', { sequences: 1, queries: 128 }, whole / 8],
     ['a ragged end of the queries costs a block', { queries: 1025 }, (whole * 9) / 8],
   ] as const)('%s', (_, different, time) => {

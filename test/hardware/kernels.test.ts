@@ -13,6 +13,9 @@ import {
 } from '../../server/src/hardware/kernels/gemmTime.ts';
 import { transposedAround } from '../../server/src/hardware/kernels/matrixKernelTime.ts';
 import { rowCurveTime } from '../../server/src/hardware/kernels/rowCurveTime.ts';
+import { kernelTime } from '../../server/src/hardware/kernelTime.ts';
+import type { KernelWork } from '../../server/src/hardware/kernelWork.ts';
+import { bytes, flops } from '../../server/src/model/units.ts';
 import type { ConvolutionShape } from '../../server/src/operators/definition.ts';
 
 /** A GPU of round numbers: 100 multiprocessors of 1 TFLOP/s, 1 TB/s; tiles of 128 × 128 that reach the peak. */
@@ -203,6 +206,30 @@ describe('curves', () => {
     expect(sustainedMatmuls(curve)?.gpu).toBe(from);
   });
 });
+
+test.each([1, 8])(
+  '%s matmuls at once take as much longer in a step: a GPU of one limit of power runs both',
+  (batch) => {
+    const gpu = findGpu('h100-sxm');
+    if (gpu === undefined) throw new Error('h100-sxm');
+    const [m, n, k] = [4096, 4096, 4096];
+    const work: KernelWork = {
+      class: 'matmul',
+      dtype: 'bf16',
+      flops: flops(2 * batch * m * n * k),
+      operations: 0,
+      bytes: bytes(operandBytes({ batch, m, n, k }, 2)),
+      launches: 0,
+      bytesPerElement: 2,
+      matmuls: [{ shape: { kind: 'matmul', layout: 'tn', batch, m, n, k }, count: 1 }],
+    };
+    const inStep = kernelTime(gpu, { ...work, environment: { layout: 'channels-first', mixed: true } });
+    expect(inStep.time / kernelTime(gpu, work).time).toBeCloseTo(
+      sustainedMatmuls('h100-sxm')?.factor ?? 0,
+      9,
+    );
+  },
+);
 
 test('matmuls follow the curve of their layout; where a GPU has one alone, that of the other', () => {
   const rowsOf = (name: string, unit: 'vector' | 'tensor', layout: 'tn' | 'nn'): unknown => {

@@ -5,7 +5,7 @@ import { computePath } from './computePath.ts';
 import { findCorrection, type SustainedMatmuls, sustainedMatmuls } from './corrections.ts';
 import { curvesOf } from './curves.ts';
 import type { KernelEnvironment } from './kernelEnvironment.ts';
-import { kernelKind } from './kernelKind.ts';
+import { isMatmulKind, kernelKind } from './kernelKind.ts';
 import type { BodyTime } from './kernels/bodyTime.ts';
 import type { KernelWork } from './kernelWork.ts';
 import { leastTime } from './leastTime.ts';
@@ -20,7 +20,7 @@ export function corrected(gpu: GpuProfile, work: KernelWork, body: BodyTime): Bo
   const kind = kernelKind(work);
   const correction = findCorrection(gpu, environment);
   if (correction === undefined || correction.distance > body.distance) {
-    const matmuls = kind === 'gemm' ? sustainedOn(gpu, work) : undefined;
+    const matmuls = isMatmulKind(kind) ? sustainedOn(gpu, work) : undefined;
     return matmuls === undefined ? body : { ...stretched(gpu, work, body, matmuls), origin: matmuls };
   }
   const factor = correction.factors.get(kind);

@@ -1,7 +1,7 @@
 /** How far the times of kernels may be off as parts of a step, by what was measured of them. */
 
 import efficiency from './efficiency.json';
-import { kernelKind } from './kernelKind.ts';
+import { isMatmulKind, kernelKind } from './kernelKind.ts';
 import type { BodyTime } from './kernels/bodyTime.ts';
 import type { KernelWork } from './kernelWork.ts';
 
@@ -79,7 +79,7 @@ const seenOf = ({ low, high }: { readonly low: number; readonly high: number }):
 
 function classOf(work: KernelWork): DoubtCause {
   const kind = kernelKind(work);
-  if (kind.endsWith('gemm')) return 'matmul';
+  if (isMatmulKind(kind)) return 'matmul';
   return work.matmuls?.[0]?.shape.kind === 'convolution' ? 'convolution' : 'other';
 }
 

@@ -20,6 +20,9 @@ export function kernelKind(work: KernelWork): KernelKind {
   return work.class;
 }
 
+/** Whether it is of matmuls, single or batched. */
+export const isMatmulKind = (kind: KernelKind): boolean => kind === 'gemm' || kind === 'batched gemm';
+
 function convolutionKind(shape: ConvolutionShape): KernelKind {
   const { groups, channels, kernelElements, winograd, pass } = shape;
   if (groups === 1 && isRagged(shape)) return `ragged convolution ${pass}`;
