@@ -70,6 +70,17 @@ export function stepShares(plan: StepPlan): StepShares {
   };
 }
 
+/** Of a time of which the step is a part, and of whose rest nothing is doubted. */
+export function sharesOf({ kernels, roofline, assumed, host, isOld }: StepShares, part: number): StepShares {
+  return {
+    kernels: kernels.map(({ doubt, share }) => ({ doubt, share: share * part })),
+    roofline: roofline * part,
+    assumed: assumed * part,
+    host: { low: host.low * part, high: host.high * part },
+    isOld,
+  };
+}
+
 /** Half-widths of a step of these shares. */
 export function widthBy({ kernels, roofline, assumed, host, isOld }: StepShares, doubts: StepDoubts): Sides {
   const sums = { steps: { low: 0, high: 0 }, matmul: 0, convolution: 0, other: 0, roofline };

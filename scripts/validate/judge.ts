@@ -5,7 +5,7 @@ import { planStep, type StepPlan, stepRange, timelineOf } from '../../server/src
 import { launchOf } from '../../server/src/frameworks/pytorch/eagerLaunch.ts';
 import type { Range } from '../../server/src/model/estimate.ts';
 import { quantile } from '../calibrate/descend.ts';
-import { type StepShares, stepShares } from '../calibrate/stepDoubts.ts';
+import { type StepShares, sharesOf, stepShares } from '../calibrate/stepDoubts.ts';
 import { type MeasuredRow, numberIn } from '../measured/readMeasured.ts';
 import type { DataSet } from './dataSets.ts';
 import type { OpenGraph } from './graphs.ts';
@@ -105,12 +105,13 @@ function tryDataSet(
     for (const [index, launch] of launches.entries()) {
       const hosted = launch === undefined ? plan : withLaunch(plan, launch);
       const { low, high } = stepRange(hosted);
+      const { step } = timelineOf(hosted, 'middle');
       trials[index]?.push({
         row,
-        predicted: timelineOf(hosted, 'middle').step + more,
+        predicted: step + more,
         measured: numberIn(row, 'milliseconds') * 1e-3,
         range: { low: low + more, high: high + more },
-        shares: stepShares(hosted),
+        shares: sharesOf(stepShares(hosted), step / (step + more)),
         atPeak,
       });
     }

@@ -133,11 +133,11 @@ test('the sample marked throughout takes what is asked, and the marks where noth
   });
   // Seconds and GiB.
   expect(asked).toEqual([
-    [undefined, 2.82, 24],
-    ['none', 2.3, 63],
-    ['block', 2.82, 24],
-    ['selective', 2.35, 47],
-    ['alternate', 2.53, 37],
+    [undefined, 2.84, 24],
+    ['none', 2.31, 63],
+    ['block', 2.84, 24],
+    ['selective', 2.36, 47],
+    ['alternate', 2.55, 37],
   ]);
 });
 

@@ -13,6 +13,7 @@ import type { GpuProfile } from './clusterProfile.ts';
 import file from './curves.json';
 import type { AttentionKernel } from './kernelEnvironment.ts';
 import { type Nearness, nearestCurve } from './nearestCurve.ts';
+import { slowerUnit } from './slowerUnits.ts';
 
 export interface MatmulCurve {
   /** Tiles a library has, [rows, columns, share of a multiprocessor's peak]. */
@@ -117,22 +118,24 @@ function lookUp(gpu: GpuProfile): GpuCurves {
       file.matmuls.filter(({ unit }) => unit === 'vector'),
       saw,
     ),
-    tensor: byLayout(
-      file.matmuls.filter(({ unit }) => unit === 'tensor'),
-      saw,
+    tensor: onTensorCores(
+      gpu,
+      byLayout(
+        file.matmuls.filter(({ unit }) => unit === 'tensor'),
+        saw,
+      ),
     ),
   });
   const sawSingle = ({ single }: FileMatmul): boolean => single > 0;
   const matmul = byUnit(sawSingle);
-  const convolution = (unit: CurveUnit, pass: ConvolutionPass) =>
-    scaledByMatmul(
-      unit === 'vector' ? matmul.vector.nn : undefined,
-      find(
-        gpu,
-        file.convolutions.filter((entry) => entry.unit === unit && entry.pass === pass),
-        convolutionCurveOf,
-      ),
+  const convolution = (unit: CurveUnit, pass: ConvolutionPass) => {
+    const found = find(
+      gpu,
+      file.convolutions.filter((entry) => entry.unit === unit && entry.pass === pass),
+      convolutionCurveOf,
     );
+    return unit === 'tensor' ? tilesOn(gpu, found) : scaledByMatmul(matmul.vector.nn, found);
+  };
   const passes = (unit: CurveUnit) => ({
     forward: convolution(unit, 'forward'),
     data: convolution(unit, 'data'),
@@ -164,10 +167,13 @@ function lookUp(gpu: GpuProfile): GpuCurves {
  */
 function attentionCurves(gpu: GpuProfile): GpuCurves['attention'] {
   const of = (kernel: string) =>
-    find(
+    attentionOn(
       gpu,
-      file.attention.filter((entry) => entry.kernel === kernel),
-      attentionCurveOf,
+      find(
+        gpu,
+        file.attention.filter((entry) => entry.kernel === kernel),
+        attentionCurveOf,
+      ),
     );
   const second = of('flash-attention-2');
   const hasOwn = gpu.architecture === 'hopper' || gpu.architecture === 'blackwell';
@@ -178,6 +184,35 @@ function attentionCurves(gpu: GpuProfile): GpuCurves['attention'] {
     'flash-attention-1': slowed(second, olderAttention['flash-attention-1']),
     triton: slowed(second, olderAttention.triton),
   };
+}
+
+const onTensorCores = (gpu: GpuProfile, { tn, nn }: ByLayout): ByLayout => ({
+  tn: tilesOn(gpu, tn),
+  nn: tilesOn(gpu, nn),
+});
+
+/** As on the tensor cores of the GPU, where they are slower than those of the curve (`slowerUnits.ts`). */
+function tilesOn<Curve extends MatmulCurve>(
+  gpu: GpuProfile,
+  calibrated: Calibrated<Curve> | undefined,
+): Calibrated<Curve> | undefined {
+  const slower = calibrated && slowerUnit(gpu, calibrated.gpu);
+  if (calibrated === undefined || slower === undefined) return calibrated;
+  const { curve } = calibrated;
+  const tiles = curve.tiles.map(([m, n, share]) => [m, n, slower.share(share)] as const);
+  return { ...calibrated, curve: { ...curve, tiles, depth: slower.depth(curve.depth, mostOf(curve)) } };
+}
+
+function attentionOn(
+  gpu: GpuProfile,
+  calibrated: Calibrated<AttentionCurve> | undefined,
+): Calibrated<AttentionCurve> | undefined {
+  const slower = calibrated && slowerUnit(gpu, calibrated.gpu);
+  if (calibrated === undefined || slower === undefined) return calibrated;
+  const { curve } = calibrated;
+  const shares = curve.shares.map(([size, share]) => [size, slower.share(share)] as const);
+  const most = Math.max(...curve.shares.map(([, share]) => share));
+  return { ...calibrated, curve: { ...curve, shares, depth: slower.depth(curve.depth, most) } };
 }
 
 /** `forward`, `backward`: rates beside those of the curve. */
