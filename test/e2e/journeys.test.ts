@@ -38,7 +38,7 @@ const journeys: Readonly<Record<string, (editor: EditorPage) => Promise<void>>> 
     await editor.openFile('gpt2.layers.yaml');
     await editor.lensMatching(/batch 8/);
     await editor.typeOver(placeOf('gpt2.layers.yaml', 'batch: ', '8'), '1');
-    await editor.problemMatching(/are exposed/);
+    await editor.problemMatching(/exposed/);
     await editor.press('F8');
   },
   clusters: async (editor) => {

@@ -41,7 +41,7 @@ async function showGpt2(editor: EditorPage): Promise<void> {
   await editor.typeOver(placeOf('gpt2.layers.yaml', 'batch: ', '8'), '1');
   await editor.lensMatching(/batch 1\b/);
   await editor.page.keyboard.press('Control+b');
-  await editor.problemMatching(/are exposed/);
+  await editor.problemMatching(/exposed/);
   await editor.scroll(300);
 }
 

@@ -72,6 +72,7 @@ ${['time', 'saved', 'parameters', 'exposed'].map((name) => `#show-modules-${name
   figure { overflow-x: auto; } .chart { min-width: 46rem; }
   .layers .what { display: none; }
 }
+@media screen and (max-width: 48rem) { table { font-size: .87em; } th, td { padding-right: .4rem; } }
 @media screen and (max-width: 40rem) { table { display: block; overflow-x: auto; } .layers .name { min-width: 8rem; } }
 @media print {
   body { margin: 0; padding: 0; font-size: 10px; } .tools, .save, #what-if, #modules > label { display: none; } thead th { position: static; }
