@@ -28,7 +28,7 @@ samples = 160_000
 # Types whose forward asks for values, which meta tensors lack: they run on the CPU, with random weights.
 with_values = {'deberta-v2', 'layoutlm'}
 # Types whose forward takes one mask for each kind of layer.
-masked_by_layer = {'gemma2', 'gemma3_text', 'qwen2', 'qwen3', 'gpt_oss', 'cohere2', 'ministral', 'olmo3', 'smollm3',
+masked_by_layer = {'gemma2', 'gemma3_text', 'gemma4_text', 'qwen2', 'qwen3', 'gpt_oss', 'cohere2', 'ministral', 'olmo3', 'smollm3',
                    'exaone4', 'qwen2_moe'}
 
 

@@ -130,7 +130,7 @@ export function decoderParts(of: Decoder, name: string, length?: number): SpecPa
  * is shorter than the sequence. Else that kernel hides later tokens by itself (transformers 5.18, masking_utils.py,
  * `allow_is_causal_skip`).
  */
-function masksOf(of: Attention, seq: number): readonly Mask[] {
+export function masksOf(of: Attention, seq: number): readonly Mask[] {
   const { window, masking = 'add' } = of;
   const isWritten = of.written === true || of.sinks !== undefined;
   const near = window !== undefined && (isWritten || window < seq) ? window : undefined;
@@ -157,7 +157,7 @@ function distanceMask(heads: number): Mask {
   };
 }
 
-interface Mask {
+export interface Mask {
   readonly name: string;
   readonly lines: readonly string[];
 }

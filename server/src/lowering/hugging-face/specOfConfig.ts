@@ -22,6 +22,7 @@ import { dinov3 } from './dinov3.ts';
 import { encoderTypes } from './encoderTypes.ts';
 import { esm } from './esm.ts';
 import { expertTypes } from './expertTypes.ts';
+import { gemma4 } from './gemma4.ts';
 import { modernBert } from './modernBert.ts';
 import { nomicBert } from './nomicBert.ts';
 import { notesOfConfig } from './notesOfConfig.ts';
@@ -141,6 +142,7 @@ const types: Readonly<Record<string, WriteSpec>> = {
   ...encoderTypes,
   ...vitTypes,
   esm,
+  gemma4_text: gemma4,
   nomic_bert: nomicBert,
   dinov3_vit: dinov3,
   albert,

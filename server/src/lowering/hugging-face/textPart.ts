@@ -41,6 +41,7 @@ const wholes: Readonly<Record<string, Whole>> = {
   fast_vlm: whole('qwen2', false),
   fuyu: whole('persimmon', false),
   gemma3: whole('gemma3_text', true),
+  gemma4: whole('gemma4_text', true),
   glm46v: whole('glm4v_text', false),
   glm4v: whole('glm4v_text', false),
   glm4v_moe: whole('glm4v_moe_text', false),
