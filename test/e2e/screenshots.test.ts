@@ -61,7 +61,12 @@ async function showProposals(editor: EditorPage): Promise<void> {
 
 /** What can be done about a finding, and what that saves. */
 async function showFixes(editor: EditorPage): Promise<void> {
-  await showGpt2(editor);
+  await editor.openFile('gpt2.layers.yaml');
+  await editor.lensMatching(/batch 8/);
+  await editor.typeOver(placeOf('gpt2.layers.yaml', 'batch: ', '8'), '64');
+  await editor.lensMatching(/batch 64\b/);
+  await editor.page.keyboard.press('Control+b');
+  await editor.problemMatching(/The step needs/);
   await editor.press('F8');
   await editor.press('Escape');
   await editor.showFixes();
