@@ -148,6 +148,21 @@ describe('TinyLlama on 8 GPUs', () => {
     expect(text).toContain('8 GPUs, 16 samples a step');
     expect(text.split('\n').filter((line) => /^[123] /.test(line))).toHaveLength(3);
     expect(JSON.parse(renderPlan([{ gpus: 8, search, found }], 'json', 3))[0].layouts).toHaveLength(3);
+    expect(text).not.toMatch(/[≥≤]|lower bounds/);
+  });
+
+  it('where parts of a model are unknown, what is printed is a bound and says so', () => {
+    const fitting = found.fitting.map((layout) => {
+      const { totals } = layout.cost;
+      const time = { ...totals.time, exact: false };
+      return { ...layout, cost: { ...layout.cost, totals: { ...totals, exact: false, time } } };
+    });
+    const text = renderPlan([{ gpus: 8, search, found: { ...found, fitting } }], 'table', 3);
+    expect(text).toContain('Parts of the model are unknown: times and memory are lower bounds');
+    const lines = text.split('\n').filter((line) => /^[123] /.test(line));
+    expect(lines).toHaveLength(3);
+    for (const line of lines) expect(line).toMatch(/≥ [\d.,]+ m?s .*≤ [\d,]+ tokens/);
+    expect(text).toMatch(/Fastest: .* ≥ [\d.,]+ m?s a step/);
   });
 });
 

@@ -10,7 +10,7 @@ import {
 import { parallelText } from '../../estimate/planner/parallelText.ts';
 import { memoryOf, type PlannedLayout, paretoFront } from '../../estimate/planner/paretoFront.ts';
 import { layoutColumns } from '../../estimate/report/columns.ts';
-import { formatCount, formatTime } from '../../model/format.ts';
+import { atLeast, formatCount, formatTime } from '../../model/format.ts';
 import { gpuMemory, markedMemory } from '../../model/gpuMemory.ts';
 import { seconds } from '../../model/units.ts';
 
@@ -25,8 +25,13 @@ export function goalText(result: ReturnType<typeof chooseLayout>, { goal, deadli
   const within = deadline === undefined ? '' : ` within ${formatTime(seconds(deadline))}`;
   const { chosen, why } = result;
   const goalName = { fastest: 'Fastest', cheapest: 'Cheapest', fewest: 'Fewest GPUs' }[goal];
-  return `${goalName}${within}: ${formatCount(chosen.gpus)} GPUs, ${parallelText(chosen.layout)}, ${formatTime(seconds(chosen.layout.step))} a step.${why === '' ? '' : ` ${why}`}`;
+  return `${goalName}${within}: ${formatCount(chosen.gpus)} GPUs, ${parallelText(chosen.layout)}, ${stepText(chosen)} a step.${why === '' ? '' : ` ${why}`}`;
 }
+
+const isExact = ({ layout }: PlannedLayout): boolean => layout.cost.totals.time.exact;
+
+const stepText = (planned: PlannedLayout): string =>
+  atLeast(formatTime(seconds(planned.layout.step)), isExact(planned));
 
 export function frontTable(layouts: readonly PlannedLayout[], top: number): string {
   const front = paretoFront(layouts).slice(0, top);
@@ -55,13 +60,13 @@ export function frontTable(layouts: readonly PlannedLayout[], top: number): stri
         parallelText(layout),
         layout.checkpoint,
         layout.framework.name,
-        formatTime(seconds(layout.step)),
+        stepText(each),
         markedMemory(gpuMemory(layout.cost)),
-        gpuSecondsOf(each).toPrecision(3),
+        atLeast(gpuSecondsOf(each).toPrecision(3), isExact(each)),
         ...(hasRun
           ? [
-              time === undefined ? '' : formatTime(seconds(time)),
-              money === undefined ? '' : `$${formatCount(Math.round(money))}`,
+              time === undefined ? '' : atLeast(formatTime(seconds(time)), isExact(each)),
+              money === undefined ? '' : atLeast(`$${formatCount(Math.round(money))}`, isExact(each)),
             ]
           : []),
       ];

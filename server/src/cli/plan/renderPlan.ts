@@ -6,7 +6,7 @@ import { whySlower } from '../../estimate/planner/compareLayouts.ts';
 import { launcherOptions } from '../../estimate/planner/launcherOptions.ts';
 import type { FoundLayouts, LayoutCandidate, LayoutSearch } from '../../estimate/planner/searchLayouts.ts';
 import { type Column, layoutColumns } from '../../estimate/report/columns.ts';
-import { formatCount, formatPercent, formatRate, formatTime } from '../../model/format.ts';
+import { atLeast, atMost, formatCount, formatPercent, formatRate, formatTime } from '../../model/format.ts';
 import { gpuMemory, markedMemory } from '../../model/gpuMemory.ts';
 import { seconds } from '../../model/units.ts';
 import { type AskedGoal, frontTable, goalText, plainFront } from './renderGoal.ts';
@@ -77,9 +77,11 @@ function planTable({ gpus, search, found }: PlannedGpus, top: number): string {
       : `; ${formatCount(found.leftOut)} sets of degrees with over 8 times the GPUs of a copy that fits are left out`;
   const bounded =
     found.bounded === 0 ? '' : `; ${formatCount(found.bounded)} cannot be among the fastest, by a bound`;
+  const isExact = found.fitting.every(({ cost }) => cost.totals.exact);
+  const unknown = isExact ? '' : '. Parts of the model are unknown: times and memory are lower bounds';
   const paste = launcherOptions(best).map(({ launcher, text }) => `  ${launcher}\n    ${text}`);
   return [
-    `${head}: ${formatCount(found.costed)} layouts costed, ${formatCount(found.fitting.length)} fit${bounded}${left}`,
+    `${head}: ${formatCount(found.costed)} layouts costed, ${formatCount(found.fitting.length)} fit${bounded}${left}${unknown}`,
     '',
     ...lines,
     '',
@@ -100,11 +102,14 @@ function rowOf(candidate: LayoutCandidate, index: number, best: LayoutCandidate)
     ...[microBatch, passes].map(formatCount),
     checkpoint,
     `${framework.name}${options.join('')}`,
-    formatTime(seconds(step)),
+    atLeast(formatTime(seconds(step)), time.exact),
     range === null ? '' : `${formatTime(range.low)} to ${formatTime(range.high)}`,
-    tokensPerSample === undefined || throughput === null
-      ? formatRate(throughput)
-      : formatRate(throughput * tokensPerSample, 'tokens'),
+    atMost(
+      tokensPerSample === undefined || throughput === null
+        ? formatRate(throughput)
+        : formatRate(throughput * tokensPerSample, 'tokens'),
+      time.exact || throughput === null,
+    ),
     formatPercent(mfu),
     markedMemory(gpuMemory(cost)),
     index === 0 ? '' : whySlower(candidate, best),
@@ -125,12 +130,12 @@ function gpusTable(planned: readonly PlannedGpus[]): string {
   const rows = planned.map(({ gpus, found }) => {
     const [best] = found.fitting;
     if (best === undefined) return [formatCount(gpus), 'none fits', '', '', ''];
-    const { throughput } = best.cost.totals;
+    const { throughput, time } = best.cost.totals;
     return [
       formatCount(gpus),
       `tp=${best.tensor},pp=${best.pipeline},micro-batch=${best.microBatch}`,
-      formatTime(seconds(best.step)),
-      throughput === null ? '' : formatRate(throughput / gpus),
+      atLeast(formatTime(seconds(best.step)), time.exact),
+      throughput === null ? '' : atMost(formatRate(throughput / gpus), time.exact),
       markedMemory(gpuMemory(best.cost)),
     ];
   });
@@ -160,6 +165,7 @@ function plainPlan({ gpus, search, found }: PlannedGpus, top: number) {
       const need = gpuMemory(cost);
       return {
         ...layout,
+        exact: time.exact,
         range: time.range,
         throughput,
         mfu,
