@@ -12,6 +12,7 @@ import {
   compareEarlier,
 } from '../../server/src/protocol.ts';
 import type { Estimates } from './estimates.ts';
+import { toBase64 } from './fileBytes.ts';
 import { type GitRepository, repositoryOf } from './gitExtension.ts';
 import { isOfModel } from './onnxTextFiles.ts';
 import { newNonce } from './reportPanel.ts';
@@ -116,7 +117,7 @@ async function show(
   const params: CompareEarlierParams = {
     uri: client.code2ProtocolConverter.asUri(document),
     ...(part === undefined ? {} : { model: part }),
-    content: base64(content),
+    content: toBase64(content),
     earlier: revision.title,
     nonce,
   };
@@ -133,13 +134,3 @@ async function show(
   );
   panel.webview.html = result.html;
 }
-
-/** In parts: a call takes so many arguments. */
-function base64(content: Uint8Array): string {
-  let text = '';
-  for (let start = 0; start < content.length; start += partLength)
-    text += String.fromCharCode(...content.subarray(start, start + partLength));
-  return btoa(text);
-}
-
-const partLength = 32_768;

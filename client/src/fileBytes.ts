@@ -41,7 +41,7 @@ function answerReadBytes(client: BaseLanguageClient): vscode.Disposable {
 }
 
 /** In pieces, because a call takes only so many arguments. */
-function toBase64(bytes: Uint8Array): string {
+export function toBase64(bytes: Uint8Array): string {
   const pieces: string[] = [];
   for (let start = 0; start < bytes.length; start += pieceLength)
     pieces.push(String.fromCharCode(...bytes.subarray(start, start + pieceLength)));

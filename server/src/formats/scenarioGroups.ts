@@ -90,6 +90,12 @@ interface WordChoice {
   readonly orNumber?: boolean;
 }
 
+/** A group as one text; what is only said, such as `sp`, has the value `on`. */
+export const printGroup = (pairs: Readonly<Record<string, number | string>>): string =>
+  Object.entries(pairs)
+    .map(([name, value]) => (value === 'on' ? name : `${name}=${value}`))
+    .join(',');
+
 export function readInputGroup(text: string): GroupResult<InputScenario> {
   const { numbers, words, problems } = readPairs('input', text);
   const source = words.get('source');

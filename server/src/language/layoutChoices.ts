@@ -4,14 +4,13 @@ import { bestOfDegrees } from '../estimate/planner/bestOfDegrees.ts';
 import { chooseLayout, gpuSecondsOf, moneyOf, type PlanGoal } from '../estimate/planner/chooseLayout.ts';
 import { whySlower } from '../estimate/planner/compareLayouts.ts';
 import { type LauncherOptions, launcherOptions } from '../estimate/planner/launcherOptions.ts';
-import { parallelPairs } from '../estimate/planner/parallelText.ts';
+import { parallelPairs, stepText } from '../estimate/planner/parallelText.ts';
 import type { PlannedLayout } from '../estimate/planner/paretoFront.ts';
 import type { LayoutsOnGpus } from '../estimate/planner/planEstimate.ts';
 import { printFramework } from '../formats/frameworkText.ts';
-import { atLeast, formatPrice, formatTime } from '../model/format.ts';
+import { formatPrice } from '../model/format.ts';
 import { gpuMemory, markedMemory } from '../model/gpuMemory.ts';
 import type { ScenarioChange } from '../model/scenarioChange.ts';
-import { seconds } from '../model/units.ts';
 
 export interface LayoutChoice {
   readonly gpus: number;
@@ -64,7 +63,7 @@ function choiceOf(
 ): LayoutChoice {
   const { gpus, layout } = planned;
   const { tensor, context, expert, pipeline, chunks, schedule, replicas, microBatch, passes } = layout;
-  const { checkpoint, framework, cost, step } = layout;
+  const { checkpoint, framework, cost } = layout;
   const degrees = { tp: tensor, cp: context, ep: expert, pp: pipeline, vp: chunks };
   const money = moneyOf(planned);
   return {
@@ -80,7 +79,7 @@ function choiceOf(
       ...(checkpoint === 'none' ? [] : [`checkpoint ${checkpoint}`]),
     ].join(' · '),
     costs: [
-      atLeast(formatTime(seconds(step)), cost.totals.time.exact),
+      stepText(layout),
       markedMemory(gpuMemory(cost)),
       money === undefined ? `${gpuSecondsOf(planned).toPrecision(3)} GPU-seconds` : formatPrice(money),
     ].join(' · '),

@@ -1,11 +1,13 @@
 /** An earlier state of an open model, costed with the settings and files of the open one. */
 
 import { hasUnknownOperators } from '../analysis/describeOperators.ts';
+import type { OpenedModel } from '../analysis/openedModel.ts';
 import { type OpenOptions, openModel } from '../analysis/openModel.ts';
 import type { ModelEstimate } from '../estimate/estimateModel.ts';
 import { byteSourceOfBuffer } from '../formats/byteSource.ts';
 import { readFrameworkDescription } from '../formats/framework/readFrameworkDescription.ts';
 import { finish } from '../model/steps.ts';
+import { openWithIncludes } from './includedFiles.ts';
 import type { ViewSources } from './makeView.ts';
 import { operatorsBeside } from './operatorsBeside.ts';
 import { estimateWith, settingsScenario } from './settingsScenario.ts';
@@ -27,14 +29,9 @@ export async function estimateEarlier(
     readFramework: readFrameworkDescription,
     model,
   };
-  let opened = openModel(source, fileName(uri), options);
-  for (let round = 0; round < deepestInclude; round += 1) {
-    if (!(await sources.includes.load(uri, opened.includes ?? []))) break;
-    opened = openModel(source, fileName(uri), options);
-  }
+  const open = (more: OpenOptions = {}): OpenedModel =>
+    openModel(source, fileName(uri), { ...options, ...more });
+  const opened = await openWithIncludes(sources.includes, uri, () => open());
   const operators = hasUnknownOperators(opened) ? await operatorsBeside(sources.includes)(uri) : undefined;
-  if (operators !== undefined) opened = openModel(source, fileName(uri), { ...options, operators });
-  return finish(estimateWith(opened, scenario));
+  return finish(estimateWith(operators === undefined ? opened : open({ operators }), scenario));
 }
-
-const deepestInclude = 16;

@@ -3,6 +3,7 @@
  * spec is read again once they are here.
  */
 
+import type { OpenedModel } from '../analysis/openedModel.ts';
 import { decodeText } from '../formats/byteSource.ts';
 import { longestInclude } from '../formats/layer-spec/includePath.ts';
 import type { IncludedText } from '../language/layer-spec/specText.ts';
@@ -23,6 +24,26 @@ export interface IncludedFiles {
   forget(uri: string): void;
   close(model: string): void;
 }
+
+/**
+ * What `open` gives, opened again as long as files that it includes come: they may include others. `undefined` where it gives
+ * nothing any more.
+ */
+export async function openWithIncludes<Opened extends Pick<OpenedModel, 'includes'> | undefined>(
+  includes: IncludedFiles,
+  model: string,
+  open: () => Promise<Opened> | Opened,
+): Promise<Opened> {
+  let opened = await open();
+  for (let round = 0; opened !== undefined && round < deepestInclude; round += 1) {
+    if (!(await includes.load(model, opened.includes ?? []))) break;
+    opened = await open();
+  }
+  return opened;
+}
+
+/** A chain is as deep as people write it. */
+const deepestInclude = 16;
 
 export interface IncludeSources {
   readonly read: ReadFile;

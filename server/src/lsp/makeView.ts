@@ -29,7 +29,7 @@ import type { ScenarioChange } from '../model/scenarioChange.ts';
 import { finish, type Steps } from '../model/steps.ts';
 import { languageIds } from '../protocol.ts';
 import { costOfDevice } from './costOfDevice.ts';
-import type { IncludedFiles } from './includedFiles.ts';
+import { type IncludedFiles, openWithIncludes } from './includedFiles.ts';
 import { languageOf } from './languageOf.ts';
 import type { OnnxFiles } from './onnxFiles.ts';
 import { operatorsBeside } from './operatorsBeside.ts';
@@ -158,13 +158,9 @@ export async function makeView(
   for (const model of models) {
     const known = cache.models.get(model) ?? modelCache();
     cache.models.set(model, known);
-    let opened = await run(openSpec(read, model, known));
-    // Included files may include others; a chain is as deep as people write it.
-    for (let round = 0; opened !== undefined && round < deepestInclude; round += 1) {
-      if (!(await sources.includes.load(document.uri, opened.includes ?? []))) break;
-      if (superseded()) return undefined;
-      opened = await run(openSpec(read, model, known));
-    }
+    const opened = await openWithIncludes(sources.includes, document.uri, () =>
+      superseded() ? undefined : run(openSpec(read, model, known)),
+    );
     const estimate = opened && (await costed(opened, known.estimates));
     const made = await view(estimate, (costs, measured) => viewLayerSpec(text, costs, measured), model);
     if (made === undefined) return undefined;
@@ -175,7 +171,6 @@ export async function makeView(
   return joinViews(views);
 }
 
-const deepestInclude = 16;
 const noSpans: OnnxTextSpans = { nodes: [], values: new Map(), sections: [] };
 
 /** How another text of an open layer spec is costed: with the settings and files of the open one. */

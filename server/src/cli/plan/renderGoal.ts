@@ -7,7 +7,7 @@ import {
   type PlanGoal,
   runTimeOf,
 } from '../../estimate/planner/chooseLayout.ts';
-import { parallelText } from '../../estimate/planner/parallelText.ts';
+import { parallelText, stepText } from '../../estimate/planner/parallelText.ts';
 import { memoryOf, type PlannedLayout, paretoFront } from '../../estimate/planner/paretoFront.ts';
 import { layoutColumns } from '../../estimate/report/columns.ts';
 import { atLeast, formatCount, formatTime } from '../../model/format.ts';
@@ -25,13 +25,10 @@ export function goalText(result: ReturnType<typeof chooseLayout>, { goal, deadli
   const within = deadline === undefined ? '' : ` within ${formatTime(seconds(deadline))}`;
   const { chosen, why } = result;
   const goalName = { fastest: 'Fastest', cheapest: 'Cheapest', fewest: 'Fewest GPUs' }[goal];
-  return `${goalName}${within}: ${formatCount(chosen.gpus)} GPUs, ${parallelText(chosen.layout)}, ${stepText(chosen)} a step.${why === '' ? '' : ` ${why}`}`;
+  return `${goalName}${within}: ${formatCount(chosen.gpus)} GPUs, ${parallelText(chosen.layout)}, ${stepText(chosen.layout)} a step.${why === '' ? '' : ` ${why}`}`;
 }
 
 const isExact = ({ layout }: PlannedLayout): boolean => layout.cost.totals.time.exact;
-
-const stepText = (planned: PlannedLayout): string =>
-  atLeast(formatTime(seconds(planned.layout.step)), isExact(planned));
 
 export function frontTable(layouts: readonly PlannedLayout[], top: number): string {
   const front = paretoFront(layouts).slice(0, top);
@@ -60,7 +57,7 @@ export function frontTable(layouts: readonly PlannedLayout[], top: number): stri
         parallelText(layout),
         layout.checkpoint,
         layout.framework.name,
-        stepText(each),
+        stepText(layout),
         markedMemory(gpuMemory(layout.cost)),
         atLeast(gpuSecondsOf(each).toPrecision(3), isExact(each)),
         ...(hasRun

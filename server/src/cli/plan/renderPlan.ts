@@ -4,11 +4,11 @@ import { bestOfDegrees } from '../../estimate/planner/bestOfDegrees.ts';
 import { chooseLayout } from '../../estimate/planner/chooseLayout.ts';
 import { whySlower } from '../../estimate/planner/compareLayouts.ts';
 import { launcherOptions } from '../../estimate/planner/launcherOptions.ts';
+import { stepText } from '../../estimate/planner/parallelText.ts';
 import type { FoundLayouts, LayoutCandidate, LayoutSearch } from '../../estimate/planner/searchLayouts.ts';
 import { type Column, layoutColumns } from '../../estimate/report/columns.ts';
-import { atLeast, atMost, formatCount, formatPercent, formatRate, formatTime } from '../../model/format.ts';
+import { atMost, formatCount, formatPercent, formatRate, formatTime } from '../../model/format.ts';
 import { gpuMemory, markedMemory } from '../../model/gpuMemory.ts';
-import { seconds } from '../../model/units.ts';
 import { type AskedGoal, frontTable, goalText, plainFront } from './renderGoal.ts';
 
 export interface PlannedGpus {
@@ -91,7 +91,7 @@ function planTable({ gpus, search, found }: PlannedGpus, top: number): string {
 }
 
 function rowOf(candidate: LayoutCandidate, index: number, best: LayoutCandidate): readonly string[] {
-  const { tensor, pipeline, replicas, microBatch, passes, checkpoint, framework, cost, step } = candidate;
+  const { tensor, pipeline, replicas, microBatch, passes, checkpoint, framework, cost } = candidate;
   const { time, throughput, tokensPerSample, mfu } = cost.totals;
   const options = Object.entries(framework.options).map(([name, value]) => `,${name}=${value}`);
   const range = time.range;
@@ -102,7 +102,7 @@ function rowOf(candidate: LayoutCandidate, index: number, best: LayoutCandidate)
     ...[microBatch, passes].map(formatCount),
     checkpoint,
     `${framework.name}${options.join('')}`,
-    atLeast(formatTime(seconds(step)), time.exact),
+    stepText(candidate),
     range === null ? '' : `${formatTime(range.low)} to ${formatTime(range.high)}`,
     atMost(
       tokensPerSample === undefined || throughput === null
@@ -134,7 +134,7 @@ function gpusTable(planned: readonly PlannedGpus[]): string {
     return [
       formatCount(gpus),
       `tp=${best.tensor},pp=${best.pipeline},micro-batch=${best.microBatch}`,
-      atLeast(formatTime(seconds(best.step)), time.exact),
+      stepText(best),
       throughput === null ? '' : atMost(formatRate(throughput / gpus), time.exact),
       markedMemory(gpuMemory(best.cost)),
     ];

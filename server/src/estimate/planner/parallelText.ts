@@ -1,5 +1,8 @@
-/** A layout as `parallel` takes it: `tp=2,sp,pp=4,vp=2,schedule=interleaved-1f1b,micro-batch=1`. */
+/** A layout in words: as `parallel` takes it (`tp=2,sp,pp=4,vp=2,schedule=interleaved-1f1b,micro-batch=1`), and what its step takes. */
 
+import { printGroup } from '../../formats/scenarioGroups.ts';
+import { atLeast, formatTime } from '../../model/format.ts';
+import { seconds } from '../../model/units.ts';
 import type { LayoutCandidate } from './searchLayouts.ts';
 
 type Layout = Omit<LayoutCandidate, 'request' | 'cost' | 'step'>;
@@ -23,7 +26,8 @@ export const parallelPairs = ({
   'micro-batch': microBatch,
 });
 
-export const parallelText = (layout: Layout): string =>
-  Object.entries(parallelPairs(layout))
-    .map(([name, value]) => (value === 'on' ? name : `${name}=${value}`))
-    .join(',');
+export const parallelText = (layout: Layout): string => printGroup(parallelPairs(layout));
+
+/** What a step takes; a lower bound where parts of the model are unknown. */
+export const stepText = ({ step, cost }: Pick<LayoutCandidate, 'step' | 'cost'>): string =>
+  atLeast(formatTime(seconds(step)), cost.totals.time.exact);

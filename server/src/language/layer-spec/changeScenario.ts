@@ -2,6 +2,7 @@
 
 import { selectModel } from '../../formats/layer-spec/selectModel.ts';
 import type { SpecBody } from '../../formats/layer-spec/syntax.ts';
+import { printGroup } from '../../formats/scenarioGroups.ts';
 import type { ScenarioChange } from '../../model/scenarioChange.ts';
 import { applyEdits, type TextEdit } from '../textEdit.ts';
 import { scenarioEdit } from './fixes/scenarioEdit.ts';
@@ -43,9 +44,7 @@ type WrittenValue = NonNullable<ScenarioChange[Exclude<keyof ScenarioChange, 'di
 function textOf(value: WrittenValue): string {
   if (typeof value !== 'object') return String(value);
   if (isList(value)) return value.join(', ');
-  return Object.entries(value)
-    .map(([name, part]) => (part === 'on' ? name : `${name}=${part}`))
-    .join(',');
+  return printGroup(value);
 }
 
 const isList = (value: object): value is readonly string[] => Array.isArray(value);

@@ -2,6 +2,7 @@
 
 import { activationBlocks } from './activations.ts';
 import { type Attention, attentionLines } from './attentionLines.ts';
+import { dropoutLines } from './dropoutLines.ts';
 import { type FeedForward, feedForwardLines } from './feedForwardLines.ts';
 import { type LatentAttention, latentAttentionLines } from './latentAttentionLines.ts';
 import { type Mixer, mixerLines } from './mixerLines.ts';
@@ -101,9 +102,7 @@ export function decoderParts(of: Decoder, name: string, length?: number): SpecPa
     ...(width === of.hidden ? [] : [`project_out: Linear(${width}, bias=False)`]),
     ...(hasLogits(of) ? scaleLines('small_hidden', of.hiddenScale) : []),
     ...headLines(of),
-    ...(of.softcap === undefined || !hasLogits(of)
-      ? []
-      : [`small: div(${of.softcap})`, 'bounded: tanh()', `logits: mul(${of.softcap})`]),
+    ...(hasLogits(of) ? softcapLines(of) : []),
     ...(hasLogits(of) ? scaleLines('logits', of.logitScale) : []),
   ];
   const lines = [...Object.values(blocks).flat(), ...layers];
@@ -185,7 +184,10 @@ function embeddedName(of: Decoder, width: number): string {
   return of.positions === undefined ? scaledName(of, width) : 'embedded';
 }
 
-function headLines({ head, headBias }: Decoder): readonly string[] {
+export const softcapLines = ({ softcap }: Pick<Decoder, 'softcap'>): readonly string[] =>
+  softcap === undefined ? [] : [`small: div(${softcap})`, 'bounded: tanh()', `logits: mul(${softcap})`];
+
+export function headLines({ head, headBias }: Pick<Decoder, 'head' | 'headBias'>): readonly string[] {
   if (head === 'none') return [];
   if (typeof head === 'object') {
     return head.tokenDropout === undefined
@@ -221,9 +223,6 @@ function runNames(runs: readonly Run[]): readonly string[] {
     return isShared ? `${name}_${kinds.indexOf(keys[index] ?? '') + 1}` : name;
   });
 }
-
-const dropoutLines = (name: string, share: number | undefined): readonly string[] =>
-  share === undefined || share <= 0 ? [] : [`${name}: Dropout(${share})`];
 
 const scaleLines = (name: string, factor: number | undefined): readonly string[] =>
   factor === undefined ? [] : [`${name}: mul(${factor})`];

@@ -3,6 +3,7 @@
 import { activationBlocks, activationCall, activationOf } from './activations.ts';
 import { type Attention, attentionLines } from './attentionLines.ts';
 import { type ConfigFields, labelsOf } from './configFields.ts';
+import { dropoutLines } from './dropoutLines.ts';
 import { layerNorm } from './normalizations.ts';
 import type { SpecParts } from './specText.ts';
 import { textDims } from './textDims.ts';
@@ -15,11 +16,6 @@ const bertNames = {
   v_proj: 'value',
   qkv_proj: 'query_key_value',
   o_proj: 'attention_dense',
-};
-
-export const dropoutOf = (fields: ConfigFields, name: string): string | undefined => {
-  const share = fields.number(name, 0);
-  return share > 0 ? `Dropout(${share})` : undefined;
 };
 
 export const selfAttention = (fields: ConfigFields, changes: Partial<Attention> = {}): Attention => {
@@ -64,15 +60,14 @@ function bertLike(
   const norm = layerNorm(fields.number('layer_norm_eps', 1e-12));
   const hidden = fields.size('hidden_size');
   const width = changes.embedding ?? hidden;
-  const drop = dropoutOf(fields, 'hidden_dropout_prob');
+  const share = fields.number('hidden_dropout_prob', 0);
   const longest = fields.size('max_position_embeddings');
   const segments = changes.segments ?? fields.optionalSize('type_vocab_size') !== undefined;
   const { tasks = 0, distances, boxes, names = bertNames } = changes;
   /** What every block reads beside the tokens. */
   const beside = distances === undefined ? (boxes === undefined ? undefined : 'mask') : 'distance_bias';
-  const dropped = (line: string): readonly string[] => (drop === undefined ? [] : [`${line}: ${drop}`]);
-  const attended = drop === undefined ? names.o_proj : 'attention_dropout';
-  const fed = drop === undefined ? 'output_dense' : 'output_dropout';
+  const attended = share > 0 ? 'attention_dropout' : names.o_proj;
+  const fed = share > 0 ? 'output_dropout' : 'output_dense';
   const attention = selfAttention(fields, {
     names,
     ...(changes.written === true ? { written: true } : {}),
@@ -84,18 +79,18 @@ function bertLike(
   const block = [
     ...(pre ? [`attention_norm: ${norm('hidden_size')}`] : []),
     ...attentionLines(attention, { source: pre ? 'attention_norm' : 'input', length: 'seq' }),
-    ...dropped('attention_dropout'),
+    ...dropoutLines('attention_dropout', share),
     `attention_residual: add(${attended}, input)`,
     `${pre ? 'intermediate' : 'attention'}_norm: ${norm('hidden_size')}`,
     `intermediate_dense: Linear(${fields.size('intermediate_size')})`,
     `intermediate_act: ${activationCall(activationOf(fields, 'gelu'))}`,
     'output_dense: Linear(hidden_size)',
-    ...dropped('output_dropout'),
+    ...dropoutLines('output_dropout', share),
     `output_residual: add(${fed}, ${pre ? 'attention_residual' : 'attention_norm'})`,
     ...(pre ? [] : [`output_norm: ${norm('hidden_size')}`]),
   ];
   const size = width === hidden ? 'hidden_size' : String(width);
-  const start = drop === undefined ? 'embeddings_norm' : 'embeddings_dropout';
+  const start = share > 0 ? 'embeddings_dropout' : 'embeddings_norm';
   const layers = [
     `word_embeddings: Embedding(vocab_size, ${size}) from tokens`,
     `position_embeddings: Embedding(${changes.positions ?? longest}, ${size}) from positions`,
@@ -114,7 +109,7 @@ function bertLike(
         ]
       : []),
     ...(embeddingNorm ? [`embeddings_norm: ${norm(size)}`] : []),
-    ...dropped('embeddings_dropout'),
+    ...dropoutLines('embeddings_dropout', share),
     ...(width === hidden ? [] : ['embeddings_project: Linear(hidden_size)']),
     ...(distances === undefined ? [] : distanceLines(distances, fields.size('num_attention_heads'))),
     `${pre ? 'encoder_layers' : 'encoder'}: encoder_layer() * ${fields.size('num_hidden_layers')}${beside === undefined ? '' : ` from ${start}, ${beside}`}`,
@@ -180,8 +175,8 @@ const distanceLines = (rows: number, heads: number): readonly string[] => [
   `distance_bias: expand(batch, ${heads}, seq, seq)`,
 ];
 
-export const vocabularyHead = (fields: ConfigFields): string =>
-  `Linear(vocab_size${fields.flag('tie_word_embeddings', true) ? ', weight=word_embeddings' : ''})`;
+export const vocabularyHead = (fields: ConfigFields, bias = true): string =>
+  `Linear(vocab_size${bias ? '' : ', bias=False'}${fields.flag('tie_word_embeddings', true) ? ', weight=word_embeddings' : ''})`;
 
 export const firstToken = 'first_token: select(encoder, 1, 0)';
 
@@ -192,9 +187,6 @@ export const headDropout = (fields: ConfigFields): number =>
   fields.has('classifier_dropout')
     ? fields.number('classifier_dropout', 0)
     : fields.number('hidden_dropout_prob', 0);
-
-export const droppedBy = (share: number, line: string): readonly string[] =>
-  share > 0 ? [`${line}: Dropout(${share})`] : [];
 
 /** Heads by the end of a class's name; `shares` are those of dropout before the last layer of each that classifies. */
 export function headOf(
@@ -214,7 +206,7 @@ export function headOf(
   if (/ForSequenceClassification$/.test(architecture))
     return [
       ...pooled,
-      ...droppedBy(shares.sequence, 'head_dropout'),
+      ...dropoutLines('head_dropout', shares.sequence),
       `classifier: Linear(${labelsOf(fields)})`,
     ];
   if (/ForTokenClassification$/.test(architecture))
@@ -252,7 +244,7 @@ const robertaHead = (fields: ConfigFields): readonly string[] => {
   ];
   return headOf(fields, masked, [
     firstToken,
-    ...droppedBy(headDropout(fields), 'first_dropout'),
+    ...dropoutLines('first_dropout', headDropout(fields)),
     'classifier_dense: Linear(hidden_size)',
     'classifier_act: Tanh()',
   ]);
@@ -279,7 +271,7 @@ const electraHead = (fields: ConfigFields): readonly string[] => {
   }
   const pooled = [
     firstToken,
-    ...droppedBy(headDropout(fields), 'first_dropout'),
+    ...dropoutLines('first_dropout', headDropout(fields)),
     'classifier_dense: Linear(hidden_size)',
     'classifier_act: GELU()',
   ];
@@ -291,7 +283,6 @@ function distilbert(fields: ConfigFields, name: string): SpecParts {
   const norm = layerNorm(1e-12)('hidden_size');
   const longest = fields.size('max_position_embeddings');
   const drop = fields.number('dropout', 0);
-  const dropped = (line: string): readonly string[] => (drop > 0 ? [`${line}: Dropout(${drop})`] : []);
   const block = [
     ...attentionLines(
       selfAttention(fields, {
@@ -305,7 +296,7 @@ function distilbert(fields: ConfigFields, name: string): SpecParts {
     `lin1: Linear(${fields.size('hidden_dim')})`,
     `act: ${activationCall(activationOf(fields, 'gelu'))}`,
     'lin2: Linear(hidden_size)',
-    ...dropped('output_dropout'),
+    ...dropoutLines('output_dropout', drop),
     `output_residual: add(${drop > 0 ? 'output_dropout' : 'lin2'}, sa_layer_norm)`,
     `output_layer_norm: ${norm}`,
   ];
@@ -334,7 +325,7 @@ function distilbert(fields: ConfigFields, name: string): SpecParts {
       `position_embeddings: Embedding(${longest}, hidden_size)${fields.flag('sinusoidal_pos_embds') ? ' frozen' : ''} from positions`,
       'embedded: add(word_embeddings, position_embeddings)',
       `embeddings_norm: ${norm}`,
-      ...dropped('embeddings_dropout'),
+      ...dropoutLines('embeddings_dropout', drop),
       `encoder: encoder_layer() * ${fields.size('num_hidden_layers')}`,
       ...(/Model$/.test(architecture) || architecture === '' ? [] : headOf(fields, masked, pooled, shares)),
     ],

@@ -2,15 +2,8 @@
 
 import { attentionLines } from './attentionLines.ts';
 import type { ConfigFields } from './configFields.ts';
-import {
-  dropoutOf,
-  droppedBy,
-  firstToken,
-  headOf,
-  pooler,
-  selfAttention,
-  vocabularyHead,
-} from './encoderTypes.ts';
+import { dropoutLines } from './dropoutLines.ts';
+import { firstToken, headOf, pooler, selfAttention, vocabularyHead } from './encoderTypes.ts';
 import { layerNorm } from './normalizations.ts';
 import type { SpecParts } from './specText.ts';
 import { textDims } from './textDims.ts';
@@ -25,6 +18,7 @@ export function esm(fields: ConfigFields, name: string): SpecParts {
   const isRotary = fields.text('position_embedding_type', 'absolute') === 'rotary';
   const isDropped = fields.flag('token_dropout');
   const words = isDropped ? 'token_scaled' : 'word_embeddings';
+  const head = headLines(fields, norm);
   const lines = [
     'word_embeddings: Embedding(vocab_size, hidden_size) from tokens',
     ...(isDropped
@@ -43,12 +37,12 @@ export function esm(fields: ConfigFields, name: string): SpecParts {
     ...(fields.flag('emb_layer_norm_before') ? [`embeddings_norm: ${norm}`] : []),
     `layers: encoder_layer() * ${layers}`,
     `encoder: ${norm}`,
-    ...headLines(fields, norm),
+    ...head,
     // Predicts contacts of residues only where it is asked to.
     `contact_head: Parameter(1, ${layers * heads})`,
     'contact_bias: Parameter(1)',
   ];
-  const last = lines.at(-3)?.split(':')[0] ?? 'encoder';
+  const last = head.at(-1)?.split(':')[0] ?? 'encoder';
   return {
     name,
     comments: [],
@@ -74,8 +68,7 @@ const geluLines = [
 ];
 
 function blockLines(fields: ConfigFields, norm: string, isRotary: boolean): readonly string[] {
-  const drop = dropoutOf(fields, 'hidden_dropout_prob');
-  const dropped = (line: string): readonly string[] => (drop === undefined ? [] : [`${line}: ${drop}`]);
+  const share = fields.number('hidden_dropout_prob', 0);
   const attention = selfAttention(fields);
   return [
     `attention_norm: ${norm}`,
@@ -83,14 +76,14 @@ function blockLines(fields: ConfigFields, norm: string, isRotary: boolean): read
       { ...attention, scaledQuery: true, scale: 1, rotated: isRotary ? attention.headSize : 0 },
       { source: 'attention_norm', length: 'seq' },
     ),
-    ...dropped('attention_dropout'),
-    `residual: add(${drop === undefined ? 'attention_dense' : 'attention_dropout'}, input)`,
+    ...dropoutLines('attention_dropout', share),
+    `residual: add(${share > 0 ? 'attention_dropout' : 'attention_dense'}, input)`,
     `intermediate_norm: ${norm}`,
     `intermediate_dense: Linear(${fields.size('intermediate_size')})`,
     'intermediate_act: gelu_of_quotient()',
     'output_dense: Linear(hidden_size)',
-    ...dropped('output_dropout'),
-    `output: add(${drop === undefined ? 'output_dense' : 'output_dropout'}, residual)`,
+    ...dropoutLines('output_dropout', share),
+    `output: add(${share > 0 ? 'output_dropout' : 'output_dense'}, residual)`,
   ];
 }
 
@@ -100,13 +93,13 @@ function headLines(fields: ConfigFields, norm: string): readonly string[] {
     'lm_head_dense: Linear(hidden_size) from encoder',
     'lm_head_act: gelu_of_quotient()',
     `lm_head_norm: ${norm}`,
-    `decoder: ${vocabularyHead(fields).replace('Linear(vocab_size', 'Linear(vocab_size, bias=False')}`,
+    `decoder: ${vocabularyHead(fields, false)}`,
     'lm_head_bias: Parameter(vocab_size)',
     'logits: add(decoder, lm_head_bias)',
   ];
   const pooled = [
     firstToken,
-    ...droppedBy(share, 'first_dropout'),
+    ...dropoutLines('first_dropout', share),
     'classifier_dense: Linear(hidden_size)',
     'classifier_act: Tanh()',
   ];

@@ -1,6 +1,7 @@
 /** The part of a block that works on every token alone: two or three products, or a mixture of experts. */
 
 import { activationCall } from './activations.ts';
+import { dropoutLines } from './dropoutLines.ts';
 
 export type FeedForward =
   | {
@@ -59,7 +60,7 @@ export function feedForwardLines(of: FeedForward, source: string): readonly stri
       return [
         `${up}: Linear(${of.hidden}${bias}) from ${source}`,
         `act_fn: ${activationCall(of.activation)}`,
-        ...dropoutLines(of.dropout),
+        ...dropoutLines('kept', of.dropout),
         `${down}: Linear(hidden_size${bias})`,
       ];
     }
@@ -72,8 +73,6 @@ export function feedForwardLines(of: FeedForward, source: string): readonly stri
       return allExpertsLines(of, source);
   }
 }
-
-const dropoutLines = (share = 0): readonly string[] => (share > 0 ? [`kept: Dropout(${share})`] : []);
 
 function gatedLines(
   of: {
@@ -91,7 +90,7 @@ function gatedLines(
   const act = `${prefix}act_fn: ${activationCall(of.activation)}`;
   const tail = [
     `${prefix}gated: mul(${prefix}act_fn, ${prefix}up_proj)`,
-    ...dropoutLines(of.dropout),
+    ...dropoutLines('kept', of.dropout),
     ...(of.norm === undefined ? [] : [`${prefix}ffn_sub_norm: ${of.norm(String(of.hidden))}`]),
     `${prefix}down_proj: Linear(hidden_size${bias})`,
   ];

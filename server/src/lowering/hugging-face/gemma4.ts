@@ -6,7 +6,7 @@
 import { activationBlocks, activationCall, activationOf } from './activations.ts';
 import { type Attention, kernelLines } from './attentionLines.ts';
 import type { ConfigFields } from './configFields.ts';
-import { masksOf } from './decoder.ts';
+import { headLines, masksOf, softcapLines } from './decoder.ts';
 import { feedForwardLines } from './feedForwardLines.ts';
 import { gated, headOf, softcapOf } from './llamaLike.ts';
 import { bareRmsNorm, type Normalization, rmsNorm } from './normalizations.ts';
@@ -79,7 +79,7 @@ export function gemma4(fields: ConfigFields, name: string, length?: number): Spe
     ...(width === undefined ? [] : perLayerLines(fields, norm, width)),
     ...stack,
     `norm: ${norm('hidden_size')} from ${before}`,
-    ...headLines(fields),
+    ...logitLines(fields),
   ];
   return {
     name,
@@ -107,8 +107,8 @@ function layersOf(fields: ConfigFields): readonly Layer[] {
   const types = fields.list('layer_types');
   const isFull = (layer: number): boolean =>
     layer === count - 1 || (types === undefined ? (layer + 1) % 6 === 0 : types[layer] === 'full_attention');
-  const shared = Math.min(fields.optionalSize('num_kv_shared_layers') ?? count, count);
-  const firstShared = fields.optionalSize('num_kv_shared_layers') === undefined ? count : count - shared;
+  const shared = fields.optionalSize('num_kv_shared_layers');
+  const firstShared = shared === undefined ? count : Math.max(0, count - shared);
   const before = Array.from({ length: firstShared }, (_, layer) => layer);
   const stored = new Set(
     firstShared < count
@@ -251,18 +251,12 @@ function perLayerLines(fields: ConfigFields, norm: Normalization, width: number)
   ];
 }
 
-function headLines(fields: ConfigFields): readonly string[] {
+function logitLines(fields: ConfigFields): readonly string[] {
   const head = headOf(fields);
   if (head === 'none') return [];
   if (typeof head === 'object') {
     fields.problems.push('the head of this class of Gemma 4 is not known');
     return [];
   }
-  const { softcap } = softcapOf(fields);
-  return [
-    `lm_head: Linear(vocab_size, bias=False${head === 'tied' ? ', weight=embed_tokens' : ''})`,
-    ...(softcap === undefined
-      ? []
-      : [`small: div(${softcap})`, 'bounded: tanh()', `logits: mul(${softcap})`]),
-  ];
+  return [...headLines({ head }), ...softcapLines(softcapOf(fields))];
 }

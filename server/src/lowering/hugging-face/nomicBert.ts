@@ -3,7 +3,8 @@
 import { activationBlocks } from './activations.ts';
 import { attentionLines } from './attentionLines.ts';
 import type { ConfigFields } from './configFields.ts';
-import { bertHead, dropoutOf, selfAttention } from './encoderTypes.ts';
+import { dropoutLines } from './dropoutLines.ts';
+import { bertHead, selfAttention } from './encoderTypes.ts';
 import { feedForwardLines } from './feedForwardLines.ts';
 import { gated } from './llamaLike.ts';
 import { layerNorm } from './normalizations.ts';
@@ -12,8 +13,7 @@ import { textDims } from './textDims.ts';
 
 export function nomicBert(fields: ConfigFields, name: string): SpecParts {
   const norm = layerNorm(fields.number('layer_norm_eps', 1e-12))('hidden_size');
-  const drop = dropoutOf(fields, 'hidden_dropout_prob');
-  const dropped = (line: string): readonly string[] => (drop === undefined ? [] : [`${line}: ${drop}`]);
+  const share = fields.number('hidden_dropout_prob', 0);
   const attention = selfAttention(fields);
   const headSize = fields.optionalSize('head_dim') ?? attention.headSize;
   const block = [
@@ -35,12 +35,12 @@ export function nomicBert(fields: ConfigFields, name: string): SpecParts {
       },
       { source: 'input', length: 'seq' },
     ),
-    ...dropped('attention_dropout'),
-    `attention_residual: add(${drop === undefined ? 'o_proj' : 'attention_dropout'}, input)`,
+    ...dropoutLines('attention_dropout', share),
+    `attention_residual: add(${share > 0 ? 'attention_dropout' : 'o_proj'}, input)`,
     `post_attention_layernorm: ${norm}`,
     ...feedForwardLines(gated(fields, undefined, false), 'post_attention_layernorm'),
-    ...dropped('mlp_dropout'),
-    `mlp_residual: add(${drop === undefined ? 'down_proj' : 'mlp_dropout'}, post_attention_layernorm)`,
+    ...dropoutLines('mlp_dropout', share),
+    `mlp_residual: add(${share > 0 ? 'mlp_dropout' : 'down_proj'}, post_attention_layernorm)`,
     `post_mlp_layernorm: ${norm}`,
   ];
   return {
@@ -54,7 +54,7 @@ export function nomicBert(fields: ConfigFields, name: string): SpecParts {
       `token_type_embeddings: Embedding(${fields.size('type_vocab_size')}, hidden_size) from segments`,
       'embedded: add(word_embeddings, token_type_embeddings)',
       `embeddings_norm: ${norm}`,
-      ...dropped('embeddings_dropout'),
+      ...dropoutLines('embeddings_dropout', share),
       `encoder: encoder_layer() * ${fields.size('num_hidden_layers')}`,
       ...(/Model$/.test(fields.architecture ?? '') ? [] : bertHead(fields)),
     ],

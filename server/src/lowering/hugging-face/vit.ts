@@ -6,7 +6,8 @@
 import { activationBlocks, activationCall, activationOf } from './activations.ts';
 import { attentionLines } from './attentionLines.ts';
 import { type ConfigFields, labelsOf } from './configFields.ts';
-import { dropoutOf, type EncoderType, selfAttention } from './encoderTypes.ts';
+import { dropoutLines } from './dropoutLines.ts';
+import { type EncoderType, selfAttention } from './encoderTypes.ts';
 import { layerNorm } from './normalizations.ts';
 import { patchTokens } from './patchTokens.ts';
 import type { SpecParts } from './specText.ts';
@@ -93,22 +94,21 @@ function spectrogram(fields: ConfigFields, name: string): SpecParts {
 /** The name, the sizes and the block, which normalizes what it reads. */
 function partsOf(fields: ConfigFields, name: string, places: number): Omit<SpecParts, 'inputs' | 'layers'> {
   const norm = layerNorm(fields.number('layer_norm_eps', 1e-12))('hidden_size');
-  const drop = dropoutOf(fields, 'hidden_dropout_prob');
-  const dropped = (line: string): readonly string[] => (drop === undefined ? [] : [`${line}: ${drop}`]);
+  const share = fields.number('hidden_dropout_prob', 0);
   const block = [
     `layernorm_before: ${norm}`,
     ...attentionLines(selfAttention(fields, { bias: fields.flag('qkv_bias', true) }), {
       source: 'layernorm_before',
       length: 'places',
     }),
-    ...dropped('attention_dropout'),
-    `attention_residual: add(${drop === undefined ? 'attention_dense' : 'attention_dropout'}, input)`,
+    ...dropoutLines('attention_dropout', share),
+    `attention_residual: add(${share > 0 ? 'attention_dropout' : 'attention_dense'}, input)`,
     `layernorm_after: ${norm}`,
     `intermediate_dense: Linear(${fields.size('intermediate_size')})`,
     `intermediate_act: ${activationCall(activationOf(fields, 'gelu'))}`,
     'output_dense: Linear(hidden_size)',
-    ...dropped('output_dropout'),
-    `output: add(${drop === undefined ? 'output_dense' : 'output_dropout'}, attention_residual)`,
+    ...dropoutLines('output_dropout', share),
+    `output: add(${share > 0 ? 'output_dropout' : 'output_dense'}, attention_residual)`,
   ];
   return {
     name,
@@ -120,11 +120,11 @@ function partsOf(fields: ConfigFields, name: string, places: number): Omit<SpecP
 
 /** From tokens to the last normalization. */
 function bodyLines(fields: ConfigFields, norm: string, tokens: string): readonly string[] {
-  const drop = dropoutOf(fields, 'hidden_dropout_prob');
+  const share = fields.number('hidden_dropout_prob', 0);
   return [
     'position_embeddings: Parameter(1, places, hidden_size)',
     `embedded: add(${tokens}, position_embeddings)`,
-    ...(drop === undefined ? [] : [`embeddings_dropout: ${drop}`]),
+    ...dropoutLines('embeddings_dropout', share),
     `encoder: encoder_layer() * ${fields.size('num_hidden_layers')}`,
     `layernorm: ${norm}`,
   ];
