@@ -90,3 +90,47 @@ describe('a layer of a spec costs what it costs with fused=False', () => {
     }
   });
 });
+
+/** FLOPs, parameters and result of each layer. */
+function layersOf(text: string, attention: string) {
+  const { cost } = estimateModel(openModel(byteSourceOfBuffer(Buffer.from(text)), 'a.layers.yaml'), [
+    { cluster: 'a100-sxm-80gb', gpus: 1, framework: { name: 'pytorch-ddp', options: { attention } } },
+  ]);
+  return cost?.layers.map(({ name, type, flops, parameters, output }) => ({
+    name,
+    type,
+    flops,
+    parameters,
+    shape: output.shape,
+  }));
+}
+
+const blocks = (count: number, repeats: boolean) => `dims: { batch: 4, seq: 128 }
+inputs:
+  x: float32[batch, seq, 256]
+blocks:
+  block:
+    - norm: LayerNorm(256)
+    - heads: reshape(norm, [batch, seq, 8, 32])
+    - q: transpose(heads, 1, 2)
+    - attention: scaled_dot_product_attention(q, q, q, is_causal=True)
+    - tokens: transpose(attention, 1, 2)
+    - merged: reshape(tokens, [batch, seq, 256])
+    - out: Linear(256)
+    - up: Linear(1024)
+    - act: GELU()
+    - down: Linear(256)
+layers:
+${repeats ? `  - h: block() * ${count}` : Array.from({ length: count }, (_, index) => `  - h${index}: block()`).join('\n')}
+  - head: Linear(10)
+`;
+
+test.each([
+  ['one block', blocks(1, false)],
+  ['blocks by name', blocks(3, false)],
+  ['repeated blocks', blocks(12, true)],
+])('layers around attention that is written out keep their names and costs: %s', (_, text) => {
+  const fused = layersOf(text, 'as-exported');
+  expect(fused?.length).toBeGreaterThan(10);
+  expect(layersOf(text, 'eager')).toEqual(fused);
+});

@@ -5,7 +5,6 @@
 
 import type { OnnxGraph, OnnxModel, OnnxNode } from '../formats/onnx/syntax.ts';
 import type { ProvidedStructure } from '../lowering/providedStructure.ts';
-import { itemAt } from '../model/at.ts';
 import { isKnownShape } from '../model/graph.ts';
 import { analyzeOnnx } from './analyzeOnnx.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
@@ -31,7 +30,7 @@ export function writeOutAttention(opened: OpenedModel): OpenedModel {
   return { ...opened, ...known };
 }
 
-type Changes = Partial<Pick<OpenedModel, 'analysis' | 'trained' | 'structure'>>;
+type Changes = Partial<Pick<OpenedModel, 'analysis' | 'trained'>>;
 
 const written = new WeakMap<ModelAnalysis, Changes>();
 
@@ -54,26 +53,18 @@ function changesOf(
   const stays = new Set(
     structure?.layers.flatMap((layer) => (layer.marks?.fusedAttention ? layer.nodes : [])),
   );
-  /** By node of the file: where those that stand for it begin. */
-  const starts: number[] = [];
   const nodes: OnnxNode[] = [];
   for (const [index, node] of graph.nodes.entries()) {
-    starts.push(nodes.length);
     const isWritten = isAttention(node) && !stays.has(index) && writeAttention(node, writer, shapeOf);
     const instead = take();
     const standing = isWritten ? instead : [node];
     nodes.push(...standing.map((each) => ({ ...each, standsFor: node.standsFor ?? index })));
   }
-  starts.push(nodes.length);
   if (nodes.length === graph.nodes.length) return {};
   const changed: OnnxGraph = { ...graph, nodes, initializers: [...graph.initializers, ...added.values()] };
   const trained = { ...model, graph: changed };
-  const moved = structure === undefined ? undefined : movedStructure(structure, starts);
-  return {
-    analysis: analyzeOnnx(trained, moved),
-    trained,
-    ...(moved === undefined ? {} : { structure: moved }),
-  };
+  // Nodes say which of the file they stand for, so that its layers and repetitions hold as they are.
+  return { analysis: analyzeOnnx(trained, structure), trained };
 }
 
 type ShapeOf = (name: string) => readonly unknown[] | undefined;
@@ -146,26 +137,3 @@ function writeAttention(node: OnnxNode, writer: NodeWriter, shapeOf: ShapeOf): b
 }
 
 const order = (...axes: readonly number[]): Attributes => new Map([['perm', { kind: 'ints', value: axes }]]);
-
-/** The same layers and repetitions over more nodes. */
-function movedStructure(structure: ProvidedStructure, starts: readonly number[]): ProvidedStructure {
-  const from = (node: number): number => itemAt(starts, node);
-  return {
-    ...structure,
-    layers: structure.layers.map((layer) => ({
-      ...layer,
-      nodes: layer.nodes.flatMap((node) =>
-        Array.from({ length: from(node + 1) - from(node) }, (_, index) => from(node) + index),
-      ),
-    })),
-    ...(structure.repetitions === undefined
-      ? {}
-      : {
-          repetitions: structure.repetitions.map(({ start, period, count }) => ({
-            start: from(start),
-            period: from(start + period) - from(start),
-            count,
-          })),
-        }),
-  };
-}
