@@ -29,7 +29,8 @@ samples = 160_000
 with_values = {'deberta-v2', 'layoutlm'}
 # Types whose forward takes one mask for each kind of layer.
 masked_by_layer = {'gemma2', 'gemma3_text', 'gemma4_text', 'qwen2', 'qwen3', 'gpt_oss', 'cohere2', 'ministral', 'olmo3', 'smollm3',
-                   'exaone4', 'qwen2_moe'}
+                   'exaone4', 'qwen2_moe', 'qwen3_next', 'qwen3_5_text', 'qwen3_5_moe_text', 'olmo_hybrid',
+                   'granitemoehybrid'}
 
 
 def device_of(kind):
@@ -76,10 +77,11 @@ def example(model):
     inputs = {'input_ids': ids}
     if 'position_ids' in names:
         inputs['position_ids'] = ids
+    masks = {'linear_attention': None}
     # DeBERTa and LayoutLM make their own of a mask by tokens, and ESM multiplies embeddings by it.
-    if 'attention_mask' in names and kind not in {'deberta-v2', 'esm', 'layoutlm'}:
+    if 'attention_mask' in names and kind not in {'deberta-v2', 'esm', 'layoutlm', 'mamba', 'falcon_mamba', 'mamba2'}:
         layers = set(getattr(config, 'layer_types', None) or [])
-        inputs['attention_mask'] = {layer: mask for layer in layers} if kind in masked_by_layer and layers else mask
+        inputs['attention_mask'] = {layer: masks.get(layer, mask) for layer in layers} if kind in masked_by_layer and layers else mask
     return inputs
 
 

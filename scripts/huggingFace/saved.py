@@ -87,11 +87,91 @@ def masks_as_on_a_gpu():
         torch.nn.functional.scaled_dot_product_attention = sdpa
 
 
+class DeltaRule(torch.autograd.Function):
+    """Keeps what the kernel of flash-linear-attention keeps (`ChunkGatedDeltaRuleFunction`)."""
+
+    @staticmethod
+    def forward(ctx, query, key, value, decay, beta):
+        kept = [each.contiguous() for each in (query, key, value, decay, beta)]
+        ctx.save_for_backward(*kept, query.new_empty(*query.shape[:3], 64))
+        return torch.empty_like(value, memory_format=torch.contiguous_format)
+
+    @staticmethod
+    def backward(ctx, grad):
+        raise NotImplementedError
+
+
+class SelectiveScan(torch.autograd.Function):
+    """Keeps what the kernel of mamba-ssm keeps (`SelectiveScanFn`)."""
+
+    @staticmethod
+    def forward(ctx, u, delta, A, B, C, D, z, bias):
+        states = u.new_empty(*u.shape[:2], -(-u.shape[2] // 2048), 2 * A.shape[1])
+        kept = [each.contiguous() for each in (u, delta, A, B, C, D, z, bias)]
+        ctx.save_for_backward(*kept, states, torch.empty_like(u, memory_format=torch.contiguous_format))
+        return torch.empty_like(u, memory_format=torch.contiguous_format)
+
+    @staticmethod
+    def backward(ctx, grad):
+        raise NotImplementedError
+
+
+def selective_scan(module):
+    return lambda u, dt, A, B, C, D, z, delta_bias, **more: SelectiveScan.apply(u, dt, A, B, C, D, z, delta_bias)
+
+
+class ChunkScan(torch.autograd.Function):
+    """Keeps what the kernel of mamba-ssm keeps (`MambaChunkScanCombinedFn`)."""
+
+    @staticmethod
+    def forward(ctx, x, dt, A, B, C, D, bias, chunk_size):
+        out = torch.empty_like(x, memory_format=torch.contiguous_format)
+        sums = x.new_empty(x.shape[0], x.shape[2], -(-x.shape[1] // chunk_size), chunk_size)
+        ctx.save_for_backward(out, x, dt, sums, A, B, C, D, bias)
+        return out
+
+    @staticmethod
+    def backward(ctx, grad):
+        raise NotImplementedError
+
+
+def chunk_scan(module):
+    return lambda x, dt, A, B, C, chunk_size, D, dt_bias, **more: ChunkScan.apply(x, dt, A, B, C, D, dt_bias, chunk_size)
+
+
+def delta_rule(module):
+    return lambda query, key, value, g, beta, **more: (DeltaRule.apply(module.l2norm(query), module.l2norm(key), value, g, beta), None)
+
+
+# Functions of transformers that only kernels make fast, by what keeps as much as they do.
+kernels = {
+    'torch_chunk_gated_delta_rule': delta_rule,
+    'mamba_selective_scan': selective_scan,
+    'mamba2_chunk_scan': chunk_scan,
+}
+
+
+@contextlib.contextmanager
+def scans_as_on_a_gpu():
+    """Functions that carry a state from token to token, as the kernels that transformers calls where they are installed."""
+    patched = []
+    for module in [module for name, module in sys.modules.items() if name.startswith('transformers.models.')]:
+        for name, kernel in kernels.items():
+            if name in vars(module):
+                patched.append((module, name, vars(module)[name]))
+                setattr(module, name, kernel(module))
+    try:
+        yield
+    finally:
+        for module, name, function in patched:
+            setattr(module, name, function)
+
+
 def keep(fields):
     torch.manual_seed(0)
     model = build(fields)
     kept = Kept({held.untyped_storage()._cdata for held in [*model.parameters(), *model.buffers()]})
-    with masks_as_on_a_gpu(), as_on_a_gpu(), torch.autograd.graph.saved_tensors_hooks(kept.pack, lambda tensor: tensor):
+    with masks_as_on_a_gpu(), scans_as_on_a_gpu(), as_on_a_gpu(), torch.autograd.graph.saved_tensors_hooks(kept.pack, lambda tensor: tensor):
         model(**example(model))
     return kept
 

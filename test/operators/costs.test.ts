@@ -60,6 +60,56 @@ const flopRows: readonly (readonly [string, Application, Gradients, Flops])[] = 
     [2 * 64 * 16 * 4 * 16, 2 * 64 * 16 * 4 * 16, 2 * 64 * 16 * 4 * 16],
   ],
   [
+    'a chunk of the gated delta rule: three scores or weights times 64 tokens, and three products with its state',
+    {
+      type: 'GatedDeltaRule',
+      domain: 'layercost',
+      inputs: [...two('float32[2, 100, 4, 32]'), 'float32[2, 100, 4, 48]', ...two('float32[2, 100, 4]')],
+    },
+    Array.from({ length: 5 }, () => 'data' as const),
+    [
+      2 * 2 * 4 * 128 * (64 * (32 + 32 + 48) + 3 * 32 * 48),
+      4 * 2 * 4 * 128 * (64 * (32 + 32 + 48) + 3 * 32 * 48),
+      0,
+    ],
+  ],
+  [
+    'a step of a decoder by the gated delta rule has no chunks',
+    {
+      type: 'GatedDeltaRule',
+      domain: 'layercost',
+      inputs: [...two('float32[2, 1, 4, 32]'), 'float32[2, 1, 4, 48]', ...two('float32[2, 1, 4]')],
+    },
+    [],
+    [2 * 2 * 4 * (32 + 32 + 48 + 3 * 32 * 48), 0, 0],
+  ],
+  [
+    'a selective scan multiplies each state by C',
+    {
+      type: 'SelectiveScan',
+      domain: 'layercost',
+      inputs: [...two('float32[2, 96, 100]'), 'float32[96, 16]', ...two('float32[2, 16, 100]')],
+    },
+    ['data', 'data', 'weight', 'data', 'data'],
+    [2 * 2 * 96 * 100 * 16, 4 * 2 * 96 * 100 * 16, 0],
+  ],
+  [
+    'two chunks of Mamba-2, the second half empty, and three states before and between them',
+    {
+      type: 'StateSpaceScan',
+      domain: 'layercost',
+      inputs: [
+        'float32[2, 100, 6, 16]',
+        'float32[2, 100, 6]',
+        'float32[6]',
+        ...two('float32[2, 100, 2, 24]'),
+      ],
+      attributes: { chunk_size: 64 },
+    },
+    [],
+    [2 * 2 * 6 * (128 * (64 * (24 + 16) + 2 * 24 * 16) + 9 * 24 * 16), 0, 0],
+  ],
+  [
     'a linear layer',
     {
       type: 'Gemm',
@@ -541,6 +591,60 @@ const savedRows: readonly (readonly [string, Application, Gradients, readonly st
     },
     ['data', 'weight', 'weight'],
     ['input 0', 'output 0', `gates of every step (${40 * (256 + 64)} float32, 0 B)`],
+  ],
+  [
+    'the gated delta rule keeps what it takes and the solved system of each chunk',
+    {
+      type: 'GatedDeltaRule',
+      domain: 'layercost',
+      inputs: [...two('float32[2, 100, 4, 32]'), 'float32[2, 100, 4, 48]', ...two('float32[2, 100, 4]')],
+    },
+    Array.from({ length: 5 }, () => 'data' as const),
+    [
+      ...[0, 1, 2].map((index) => `input ${index} as [[0,1,2,3]]`),
+      ...[3, 4].map((index) => `input ${index} as [[0,1,2]]`),
+      `the solved system of each chunk (${2 * 100 * 4 * 64} float32, 0 B)`,
+    ],
+  ],
+  [
+    'a selective scan with a gate keeps a state every 2,048 tokens and what the gate multiplies',
+    {
+      type: 'SelectiveScan',
+      domain: 'layercost',
+      inputs: [
+        ...two('float32[2, 96, 2100]'),
+        'float32[96, 16]',
+        ...two('float32[2, 16, 2100]'),
+        undefined,
+        'float32[2, 96, 2100]',
+      ],
+    },
+    ['data', 'data', 'weight', 'data', 'data', 'none', 'data'],
+    [
+      ...[0, 1, 2, 3, 4, 6].map((index) => `input ${index} as ${index === 2 ? '[[0,1]]' : '[[0,1,2]]'}`),
+      `states between chunks (${2 * 96 * 2 * 2 * 16} float32, 0 B)`,
+      `what the gate multiplies (${2 * 96 * 2100} float32, 0 B)`,
+    ],
+  ],
+  [
+    'Mamba-2 keeps what it takes and gives, and sums of decays',
+    {
+      type: 'StateSpaceScan',
+      domain: 'layercost',
+      inputs: [
+        'float32[2, 100, 6, 16]',
+        'float32[2, 100, 6]',
+        'float32[6]',
+        ...two('float32[2, 100, 2, 24]'),
+      ],
+      attributes: { chunk_size: 64 },
+    },
+    ['data', 'data', 'weight', 'data', 'data'],
+    [
+      ...[0, 1, 2, 3, 4].map((index) => `input ${index}`),
+      `sums of decays (${2 * 6 * 128} float32, 0 B)`,
+      'output 0',
+    ],
   ],
   [
     'an LSTM with projections keeps the states that it projects too',

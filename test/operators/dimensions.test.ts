@@ -55,6 +55,7 @@ const notExecuted: Readonly<Record<string, readonly string[]>> = {
       'layercost:FakeQuantize',
       'layercost:ProjectedLSTM',
       'layercost:ScatterReduce',
+      ...['GatedDeltaRule', 'SelectiveScan', 'StateSpaceScan'].map((type) => `layercost:${type}`),
     ],
     ...['AveragePool', 'Conv', 'GlobalAveragePool', 'GlobalMaxPool', 'MaxPool', 'ReorderInput']
       .concat(['ReorderOutput', 'Upsample'])

@@ -75,6 +75,61 @@ const rows: readonly (readonly [string, Application, RegExp])[] = [
     /decay of width 7/,
   ],
   [
+    'decays of other heads than corrections',
+    {
+      type: 'GatedDeltaRule',
+      domain: 'layercost',
+      inputs: [...['q', 'k', 'v'].map(() => 'float32[2, 8, 4, 16]'), 'float32[2, 8, 4]', 'float32[2, 8, 2]'],
+    },
+    /decay and beta must be given for the same heads/,
+  ],
+  [
+    'A without a row for each channel',
+    {
+      type: 'SelectiveScan',
+      domain: 'layercost',
+      inputs: [
+        'float32[2, 96, 8]',
+        'float32[2, 96, 8]',
+        'float32[48, 16]',
+        'float32[2, 16, 8]',
+        'float32[2, 16, 8]',
+      ],
+    },
+    /A must have a row for each channel/,
+  ],
+  [
+    'heads that cannot share their groups',
+    {
+      type: 'StateSpaceScan',
+      domain: 'layercost',
+      inputs: [
+        'float32[2, 8, 6, 16]',
+        'float32[2, 8, 6]',
+        'float32[6]',
+        'float32[2, 8, 4, 24]',
+        'float32[2, 8, 4, 24]',
+      ],
+    },
+    /6 heads cannot share 4 groups evenly/,
+  ],
+  [
+    'a chunk without tokens',
+    {
+      type: 'StateSpaceScan',
+      domain: 'layercost',
+      inputs: [
+        'float32[2, 8, 6, 16]',
+        'float32[2, 8, 6]',
+        'float32[6]',
+        'float32[2, 8, 2, 24]',
+        'float32[2, 8, 2, 24]',
+      ],
+      attributes: { chunk_size: 0 },
+    },
+    /chunk_size is 0/,
+  ],
+  [
     'a kernel without positions',
     { type: 'CausalConvWithState', opset: 27, inputs: ['float32[2, 4, 8]', 'float32[4, 1, 0]'] },
     /has no positions/,

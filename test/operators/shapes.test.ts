@@ -256,6 +256,41 @@ const rows: readonly Row[] = [
     { outputs: 3 },
   ],
   [
+    'GatedDeltaRule',
+    [
+      ...Array.from({ length: 2 }, () => 'float32[batch, seq, 4, 32]'),
+      'float32[batch, seq, 4, 48]',
+      'float32[batch, seq, 4, 32]',
+      'float32[batch, seq, 4]',
+    ],
+    {},
+    ['float32[batch, seq, 4, 48]'],
+    { domain: 'layercost' },
+  ],
+  [
+    'SelectiveScan',
+    [
+      ...Array.from({ length: 2 }, () => 'float32[batch, 96, seq]'),
+      'float32[96, 16]',
+      ...Array.from({ length: 2 }, () => 'float32[batch, 16, seq]'),
+    ],
+    {},
+    ['float32[batch, 96, seq]'],
+    { domain: 'layercost' },
+  ],
+  [
+    'StateSpaceScan',
+    [
+      'float32[batch, seq, 6, 16]',
+      'float32[batch, seq, 6]',
+      'float32[6]',
+      ...Array.from({ length: 2 }, () => 'float32[batch, seq, 2, 24]'),
+    ],
+    {},
+    ['float32[batch, seq, 6, 16]'],
+    { domain: 'layercost' },
+  ],
+  [
     'ProjectedLSTM',
     [
       'float32[seq, batch, 32]',

@@ -25,6 +25,7 @@ import { rotaryEmbeddings } from './nn/rotaryEmbedding.ts';
 import { swiGlu } from './nn/swiGlu.ts';
 import { quantizations } from './quantization/quantization.ts';
 import { recurrentOperators } from './recurrent/recurrent.ts';
+import { stateSpaceOperators } from './recurrent/stateSpace.ts';
 import { reductionOperators } from './reduction/reductions.ts';
 import { sequenceOperators } from './sequence/sequences.ts';
 import { experimentalOperators } from './tensor/experimental.ts';
@@ -91,6 +92,7 @@ const definitions: readonly OperatorDefinition[] = [
   ...rotaryEmbeddings,
   swiGlu,
   ...recurrentOperators,
+  ...stateSpaceOperators,
   ...losses,
   ...torchProducts,
   ...signalOperators,

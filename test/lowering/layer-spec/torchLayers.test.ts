@@ -46,6 +46,9 @@ it('has two rows or more of every layer that PyTorch has', () => {
     'MixtureOfExperts',
     'RotaryPositionalEmbeddings',
     'StochasticDepth',
+    'gated_delta_rule',
+    'selective_scan',
+    'state_space_scan',
   ];
   for (const { name } of layerDefinitions) {
     const count = golden.rows.filter(({ call }) => nameOf(call) === name).length;

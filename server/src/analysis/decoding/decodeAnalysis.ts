@@ -110,11 +110,14 @@ const carriers: ReadonlySet<string> = new Set([
   'CausalConvWithState',
   'Conv',
   'GRU',
+  'GatedDeltaRule',
   'LSTM',
   'LinearAttention',
   'Loop',
   'RNN',
   'Scan',
+  'SelectiveScan',
+  'StateSpaceScan',
 ]);
 
 function whyNone({ graph }: ModelAnalysis, attentions: readonly CachedAttention[]): string {

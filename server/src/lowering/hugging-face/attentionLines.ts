@@ -26,10 +26,15 @@ export interface Attention {
   readonly unrotatedTokens?: number;
   /** Whether queries are scaled by themselves, and scores are not (ESM). */
   readonly scaledQuery?: boolean;
+  /** What keys are multiplied (Falcon-H1). */
+  readonly keyScale?: number;
   /** The call that normalizes what the kernel gives, before the output projection (BitNet). */
   readonly outputNorm?: (size: string) => string;
-  /** Whether a projection of the input, behind a sigmoid, weighs what the kernel gives (AFMoE). */
-  readonly gated?: boolean;
+  /**
+   * What weighs, behind a sigmoid, what the kernel gives: a projection of the input (AFMoE), or a part of that of the queries
+   * (Qwen3-Next).
+   */
+  readonly gate?: 'own' | 'of-query';
   /** Whether rotated elements are joined with the others even where there are none. */
   readonly rejoined?: boolean;
   /** Whether queries, keys and values are copied behind their transposition (`contiguous()`). */
@@ -113,7 +118,8 @@ export function attentionLines(of: Attention, place: AttentionPlace): readonly s
       last = start(part);
       const own = { q: undefined, k: of.keyBias, v: of.valueBias }[part];
       const bias = own ?? of.bias;
-      lines.push(`${last}: Linear(${size[part]}${option(bias)}) from ${from}`);
+      const gateSize = part === 'q' && of.gate === 'of-query' ? size.q : 0;
+      lines.push(`${last}: Linear(${size[part] + gateSize}${option(bias)}) from ${from}`);
     }
     const norm = part === 'v' ? undefined : of.queryNorm;
     if (norm?.over === 'all') {
@@ -124,9 +130,14 @@ export function attentionLines(of: Attention, place: AttentionPlace): readonly s
       lines.push(`${prefix}q_scaled: mul(${last}, ${1 / Math.sqrt(of.headSize)})`);
       last = `${prefix}q_scaled`;
     }
-    lines.push(
-      `${prefix}${part}_split: reshape(${last}, ${place.rows ?? 'batch'}, ${length}, ${count}, ${of.headSize})`,
-    );
+    const split = (name: string, width: number): string =>
+      `${prefix}${name}: reshape(${last}, ${place.rows ?? 'batch'}, ${length}, ${count}, ${width})`;
+    if (of.gate === 'of-query' && part === 'q')
+      lines.push(
+        split('q_and_gate', 2 * of.headSize),
+        `${prefix}q_split, ${prefix}gate_split: chunk(2, dim=-1)`,
+      );
+    else lines.push(split(`${part}_split`, of.headSize));
     if (norm?.over === 'head-by-head')
       lines.push(...headByHead(`${prefix}${part}`, count, norm.call(String(of.headSize))));
     else if (norm !== undefined && norm.over !== 'all') {
@@ -138,18 +149,21 @@ export function attentionLines(of: Attention, place: AttentionPlace): readonly s
         `${prefix}${part}_scaled: mul(${prefix}${part}_norm, ${prefix}${part}_scale)`,
       );
     }
+    if (part === 'k' && of.keyScale !== undefined) lines.push(`${prefix}k_multiplied: mul(${of.keyScale})`);
     lines.push(...headLines(of, prefix, part, length));
   }
   return [
     ...lines,
     ...kernelLines(of, prefix, place),
-    ...(of.gated === true
-      ? [
-          `${prefix}attn_gate_proj: Linear(${size.q}, bias=False) from ${source}`,
+    ...(of.gate === undefined
+      ? []
+      : [
+          of.gate === 'own'
+            ? `${prefix}attn_gate_proj: Linear(${size.q}, bias=False) from ${source}`
+            : `${prefix}gate_flat: reshape(${prefix}gate_split, ${place.rows ?? 'batch'}, ${place.length}, ${size.q})`,
           `${prefix}attn_gate: sigmoid()`,
           `${prefix}weighed: mul(${prefix}merged, ${prefix}attn_gate)`,
-        ]
-      : []),
+        ]),
     ...(of.outputNorm === undefined ? [] : [`${prefix}attn_sub_norm: ${of.outputNorm(String(size.q))}`]),
     `${prefix}${names.o_proj}: Linear(${width}${option(of.outputBias)})`,
   ];

@@ -5,7 +5,7 @@ import { type Attention, attentionLines } from './attentionLines.ts';
 import { dropoutLines } from './dropoutLines.ts';
 import { type FeedForward, feedForwardLines } from './feedForwardLines.ts';
 import { type LatentAttention, latentAttentionLines } from './latentAttentionLines.ts';
-import { type Mixer, mixerLines } from './mixerLines.ts';
+import { type Mixer, mixerLines, mixerNames } from './mixerLines.ts';
 import type { SpecParts } from './specText.ts';
 
 export interface Decoder {
@@ -51,13 +51,15 @@ export interface Run {
   readonly count: number;
   readonly attention: Attention | LatentAttention | Mixer;
   readonly feedForward: FeedForward;
+  /** Where it is not that of the decoder. */
+  readonly order?: BlockOrder;
 }
 
 /**
  * Where normalizations stand in a block: before attention and the part behind it (`pre`), behind both (`post`), both
- * (`sandwich`). In a `parallel` block both parts read one normalization, or one each.
+ * (`sandwich`). In a `parallel` block both parts read one normalization, or one each. A `single` block has one of both parts.
  */
-export type BlockOrder = 'pre' | 'post' | 'sandwich' | 'parallel' | 'parallel-two-norms';
+export type BlockOrder = 'pre' | 'post' | 'sandwich' | 'parallel' | 'parallel-two-norms' | 'single';
 
 /** `length`: tokens of a sequence, where somebody says so. */
 export function decoderParts(of: Decoder, name: string, length?: number): SpecParts {
@@ -68,9 +70,10 @@ export function decoderParts(of: Decoder, name: string, length?: number): SpecPa
   const masks = new Map<string, readonly string[]>();
   const width = of.embedding ?? of.hidden;
   const names = runNames(of.runs);
-  for (const [index, { count, attention, feedForward }] of of.runs.entries()) {
+  for (const [index, run] of of.runs.entries()) {
+    const { count, attention } = run;
     const runName = names[index] ?? 'decoder';
-    const mask = 'heads' in attention && !('latent' in attention) ? masksOf(attention, seq) : [];
+    const mask = !('mixer' in attention) && !('latent' in attention) ? masksOf(attention, seq) : [];
     for (const { name: maskName, lines } of mask) masks.set(maskName, lines);
     const [first, second] = mask.map(({ name: maskName }) => maskName);
     const masked =
@@ -78,7 +81,10 @@ export function decoderParts(of: Decoder, name: string, length?: number): SpecPa
         ? attention
         : { ...attention, mask: first, ...(second === undefined ? {} : { addedMask: second }) };
     const read = mask.map(({ name: maskName }) => `, ${maskName}`).join('');
-    blocks[read === '' ? runName : `${runName} from input${read}`] ??= blockLines(of, masked, feedForward);
+    blocks[read === '' ? runName : `${runName} from input${read}`] ??= blockLines(of, {
+      ...run,
+      attention: masked,
+    });
     const previous = index === 0 ? embeddedName(of, width) : `layers_${index}`;
     stack.push(
       `${of.runs.length === 1 ? 'layers' : `layers_${index + 1}`}: ${runName}() * ${count}${read === '' ? '' : ` from ${previous}${read}`}`,
@@ -206,14 +212,16 @@ const scaledName = (of: Decoder, width: number): string =>
 
 /** A name for every run; runs of equal blocks share one. What they differ in is in the name. */
 function runNames(runs: readonly Run[]): readonly string[] {
-  const keys = runs.map(({ attention, feedForward }) => JSON.stringify([attention, feedForward]));
+  const keys = runs.map(({ attention, feedForward, order }) =>
+    JSON.stringify([attention, feedForward, order]),
+  );
   const kinds = [...new Set(keys)];
   const windows = new Set(runs.map(({ attention }) => 'window' in attention));
   const mixtures = new Set(runs.map(({ feedForward }) => feedForward.kind === 'mixture'));
   const described = runs.map(({ attention, feedForward }) =>
     [
       ...(windows.size > 1 ? ['window' in attention ? 'sliding' : 'full'] : []),
-      ...('mixer' in attention ? ['convolution'] : []),
+      ...('mixer' in attention ? [mixerNames[attention.mixer]] : []),
       ...(mixtures.size > 1 ? [feedForward.kind === 'mixture' ? 'sparse' : 'dense'] : []),
       'decoder',
     ].join('_'),
@@ -227,9 +235,10 @@ function runNames(runs: readonly Run[]): readonly string[] {
 const scaleLines = (name: string, factor: number | undefined): readonly string[] =>
   factor === undefined ? [] : [`${name}: mul(${factor})`];
 
-function blockLines(of: Decoder, attention: Run['attention'], feedForward: FeedForward): readonly string[] {
+function blockLines(of: Decoder, run: Run): readonly string[] {
+  const { attention, feedForward, order = of.order } = run;
   const norm = of.norm('hidden_size');
-  const sandwiched = of.order === 'sandwich';
+  const sandwiched = order === 'sandwich';
   const attend = (source: string): readonly string[] => [
     ...('mixer' in attention
       ? mixerLines(attention, source, of.hidden)
@@ -247,7 +256,7 @@ function blockLines(of: Decoder, attention: Run['attention'], feedForward: FeedF
     ...scaleLines('feed_forward_scaled', of.branchScale),
   ];
   const nameOf = (line: string | undefined): string => line?.split(':')[0] ?? 'input';
-  switch (of.order) {
+  switch (order) {
     case 'pre':
     case 'sandwich': {
       const second = sandwiched ? 'pre_feedforward_layernorm' : 'post_attention_layernorm';
@@ -274,15 +283,19 @@ function blockLines(of: Decoder, attention: Run['attention'], feedForward: FeedF
         'output: add(post_feedforward_layernorm, residual)',
       ];
     }
+    case 'single': {
+      const part = [...attend('input_norm'), ...feed('input_norm')];
+      return [`input_norm: ${norm}`, ...part, `output: add(${nameOf(part.at(-1))}, input)`];
+    }
     case 'parallel':
     case 'parallel-two-norms': {
-      const second = of.order === 'parallel' ? 'input_layernorm' : 'post_attention_layernorm';
+      const second = order === 'parallel' ? 'input_layernorm' : 'post_attention_layernorm';
       const attended = attend('input_layernorm');
       const fed = feed(second);
       return [
         `input_layernorm: ${norm}`,
         ...attended,
-        ...(of.order === 'parallel' ? [] : [`post_attention_layernorm: ${norm} from input`]),
+        ...(order === 'parallel' ? [] : [`post_attention_layernorm: ${norm} from input`]),
         ...fed,
         `both: add(${nameOf(fed.at(-1))}, ${nameOf(attended.at(-1))})`,
         'output: add(both, input)',

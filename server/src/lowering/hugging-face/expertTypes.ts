@@ -221,7 +221,7 @@ export const expertTypes: Readonly<Record<string, DecoderType>> = {
       order: 'sandwich',
       embeddingScale: fields.flag('mup_enabled'),
       rotates: (_, window) => window !== undefined,
-      attention: { gated: true, queryNorm: headNorm(fields) },
+      attention: { gate: 'own', queryNorm: headNorm(fields) },
       feedForward: sparseByTypes(
         fields,
         fields.number('num_dense_layers', 0),

@@ -17,7 +17,11 @@ export type FeedForward =
       readonly dropout?: number;
       /** The call that normalizes what the last of gated products reads (BitNet). */
       readonly norm?: (size: string) => string;
+      /** What the gate and the result of gated products are multiplied (Falcon-H1). */
+      readonly scales?: readonly [gate: number, down: number];
     }
+  /** Of a block that has attention alone, or a state. */
+  | { readonly kind: 'none' }
   | AllExperts
   | Mixture;
 
@@ -37,6 +41,10 @@ export interface Mixture {
   readonly activation: string;
   readonly bias?: boolean;
   readonly routerBias?: boolean;
+  /** Whether experts, and the one for all tokens, have three products; they do where it is left out. */
+  readonly gated?: boolean;
+  /** Narrower tokens that experts read in the place of those that the router reads (Nemotron-H). */
+  readonly latent?: { readonly size: number; readonly bias: boolean };
   /** The call that normalizes the sum of all (A.X K1). */
   readonly norm?: (size: string) => string;
   /** An expert that every token runs through, and whether its result is weighed by a gate of its own. */
@@ -54,16 +62,8 @@ export function feedForwardLines(of: FeedForward, source: string): readonly stri
   switch (of.kind) {
     case 'gated':
       return gatedLines(of, source, '');
-    case 'plain': {
-      const [up, down] = of.names ?? ['up_proj', 'down_proj'];
-      const bias = of.bias ? '' : ', bias=False';
-      return [
-        `${up}: Linear(${of.hidden}${bias}) from ${source}`,
-        `act_fn: ${activationCall(of.activation)}`,
-        ...dropoutLines('kept', of.dropout),
-        `${down}: Linear(hidden_size${bias})`,
-      ];
-    }
+    case 'plain':
+      return plainLines(of, source, '');
     case 'mixture':
       return [
         ...mixtureLines(of, source),
@@ -71,7 +71,30 @@ export function feedForwardLines(of: FeedForward, source: string): readonly stri
       ];
     case 'all-experts':
       return allExpertsLines(of, source);
+    case 'none':
+      return [];
   }
+}
+
+function plainLines(
+  of: {
+    readonly hidden: number;
+    readonly activation: string;
+    readonly bias: boolean;
+    readonly names?: readonly [up: string, down: string];
+    readonly dropout?: number;
+  },
+  source: string,
+  prefix: string,
+): readonly string[] {
+  const [up, down] = of.names ?? ['up_proj', 'down_proj'];
+  const bias = of.bias ? '' : ', bias=False';
+  return [
+    `${prefix}${up}: Linear(${of.hidden}${bias}) from ${source}`,
+    `${prefix}act_fn: ${activationCall(of.activation)}`,
+    ...dropoutLines('kept', of.dropout),
+    `${prefix}${down}: Linear(hidden_size${bias})`,
+  ];
 }
 
 function gatedLines(
@@ -82,6 +105,7 @@ function gatedLines(
     readonly packed?: boolean;
     readonly dropout?: number;
     readonly norm?: (size: string) => string;
+    readonly scales?: readonly [gate: number, down: number];
   },
   source: string,
   prefix: string,
@@ -93,6 +117,7 @@ function gatedLines(
     ...dropoutLines('kept', of.dropout),
     ...(of.norm === undefined ? [] : [`${prefix}ffn_sub_norm: ${of.norm(String(of.hidden))}`]),
     `${prefix}down_proj: Linear(hidden_size${bias})`,
+    ...(of.scales === undefined ? [] : [`${prefix}down_scaled: mul(${of.scales[1]})`]),
   ];
   if (of.packed === true) {
     return [
@@ -104,6 +129,7 @@ function gatedLines(
   }
   return [
     `${prefix}gate_proj: Linear(${of.hidden}${bias}) from ${source}`,
+    ...(of.scales === undefined ? [] : [`${prefix}gate_scaled: mul(${of.scales[0]})`]),
     act,
     `${prefix}up_proj: Linear(${of.hidden}${bias}) from ${source}`,
     ...tail,
@@ -114,22 +140,35 @@ function mixtureLines(of: Mixture, source: string): readonly string[] {
   const options = [
     `num_experts=${of.experts}`,
     `top_k=${of.chosen}`,
-    'gated=True',
+    ...(of.gated === false ? [] : ['gated=True']),
     ...(of.activation === 'silu' ? [] : [`activation='${of.activation}'`]),
     ...(of.bias === true ? ['bias=True'] : []),
     ...(of.routerBias === true ? ['router_bias=True'] : []),
   ];
-  const experts = `experts: MixtureOfExperts(hidden_size, ${of.hidden}, ${options.join(', ')}) from ${source}`;
-  if (of.shared === undefined) return [experts];
-  const shared = gatedLines({ bias: false, ...of.shared, activation: of.activation }, source, 'shared_');
-  if (!of.shared.gate) return [experts, ...shared, 'mixed: add(shared_down_proj, experts)'];
+  const { latent } = of;
+  const call = (width: string | number, from: string): string =>
+    `experts: MixtureOfExperts(${width}, ${of.hidden}, ${options.join(', ')}) from ${from}`;
+  const latentBias = latent?.bias === true ? '' : ', bias=False';
+  const experts =
+    latent === undefined
+      ? [call('hidden_size', source)]
+      : [
+          `fc1_latent_proj: Linear(${latent.size}${latentBias}) from ${source}`,
+          call(latent.size, `fc1_latent_proj, ${source}`),
+          `fc2_latent_proj: Linear(hidden_size${latentBias})`,
+        ];
+  const given = latent === undefined ? 'experts' : 'fc2_latent_proj';
+  if (of.shared === undefined) return experts;
+  const sharedOf = { bias: false, ...of.shared, activation: of.activation };
+  const shared = (of.gated === false ? plainLines : gatedLines)(sharedOf, source, 'shared_');
+  if (!of.shared.gate) return [...experts, ...shared, `mixed: add(shared_down_proj, ${given})`];
   return [
-    experts,
+    ...experts,
     ...shared,
     `shared_expert_gate: Linear(1, bias=False) from ${source}`,
     'shared_share: Sigmoid()',
     'shared_weighed: mul(shared_share, shared_down_proj)',
-    'mixed: add(shared_weighed, experts)',
+    `mixed: add(shared_weighed, ${given})`,
   ];
 }
 

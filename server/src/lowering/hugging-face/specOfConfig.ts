@@ -23,9 +23,11 @@ import { encoderTypes } from './encoderTypes.ts';
 import { esm } from './esm.ts';
 import { expertTypes } from './expertTypes.ts';
 import { gemma4 } from './gemma4.ts';
+import { mambaTypes } from './mambaTypes.ts';
 import { modernBert } from './modernBert.ts';
 import { nomicBert } from './nomicBert.ts';
 import { notesOfConfig } from './notesOfConfig.ts';
+import { linearAttentionTypes } from './qwen3Next.ts';
 import { segformer } from './segformer.ts';
 import { t5, whisper } from './sequenceToSequence.ts';
 import { type SpecParts, specText } from './specText.ts';
@@ -134,10 +136,12 @@ const writerOf = (type: string): WriteSpec | undefined =>
 /** Every type of model that is known, by `model_type`. */
 const types: Readonly<Record<string, WriteSpec>> = {
   ...Object.fromEntries(
-    Object.entries({ ...decoderTypes, ...expertTypes }).map(([name, type]) => [
-      name,
-      (fields: ConfigFields, title: string, length?: number) => decoderParts(type(fields), title, length),
-    ]),
+    Object.entries({ ...decoderTypes, ...expertTypes, ...linearAttentionTypes, ...mambaTypes }).map(
+      ([name, type]) => [
+        name,
+        (fields: ConfigFields, title: string, length?: number) => decoderParts(type(fields), title, length),
+      ],
+    ),
   ),
   ...encoderTypes,
   ...vitTypes,

@@ -68,6 +68,8 @@ const wholes: Readonly<Record<string, Whole>> = {
   qianfan_ocr: whole('qwen3', false),
   qwen2_5_vl: whole('qwen2_5_vl_text', 'as-text'),
   qwen2_vl: whole('qwen2_vl_text', 'as-text'),
+  qwen3_5: whole('qwen3_5_text', false),
+  qwen3_5_moe: whole('qwen3_5_moe_text', false),
   qwen3_vl: whole('qwen3_vl_text', false),
   qwen3_vl_moe: whole('qwen3_vl_moe_text', false),
   smolvlm: whole('llama', false),

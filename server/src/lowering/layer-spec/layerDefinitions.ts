@@ -21,6 +21,7 @@ import { productLayers } from './layers/product.ts';
 import { recurrentLayers } from './layers/recurrent.ts';
 import { reductionLayers } from './layers/reduction.ts';
 import { shapeLayers } from './layers/shape.ts';
+import { stateSpaceLayers } from './layers/stateSpace.ts';
 import { transformerLayers } from './layers/transformer.ts';
 import { visionLayers } from './layers/vision.ts';
 
@@ -42,7 +43,7 @@ function chapters(): readonly LayerChapter[] {
     ['Normalisation', normalizationLayers],
     ['Dropout', dropoutLayers],
     ['Activations', activationLayers],
-    ['Recurrent layers', recurrentLayers],
+    ['Recurrent layers', [...recurrentLayers, ...stateSpaceLayers]],
     ['Attention', [...attentionLayers, ...maskLayers]],
     ['Transformers', transformerLayers],
     ['Mixture of experts', [mixtureOfExperts]],

@@ -15,15 +15,15 @@ import { choice, flag, followingSize, integer, number } from './parameters.ts';
  * Names of the contrib operator's activations, and the operators of a written-out one. `swiglu` is that of gpt-oss: both
  * halves are bounded, and the gate goes through a sigmoid of its own.
  */
-const activations = ['relu', 'gelu', 'silu', 'swiglu'] as const;
+const activations = ['relu', 'relu2', 'gelu', 'silu', 'swiglu'] as const;
 
 export const mixtureOfExperts: LayerDefinition = {
   name: 'MixtureOfExperts',
   kind: 'module',
   documentation:
-    'A router and feed-forward networks of which every token runs through the best `top_k`. Mixtral: top_k=2, gated=True; Switch: top_k=1, capacity_factor=1.25.',
+    'A router and feed-forward networks of which every token runs through the best `top_k`. The router reads `routed_by` where a second tensor is given. Mixtral: top_k=2, gated=True; Switch: top_k=1, capacity_factor=1.25.',
   source: 'https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md#commicrosoftmoe',
-  inputs: { names: ['input'], least: 1 },
+  inputs: { names: ['input', 'routed_by'], least: 1 },
   parameters: [
     followingSize('d_model', 'Size of the last axis.'),
     integer('dim_feedforward', 'Width of an expert.', { least: 1, beyond: true }),
@@ -59,7 +59,12 @@ export const mixtureOfExperts: LayerDefinition = {
     }
     const flat = call.emit('Reshape', [input, call.integersConstant([-1, width])]);
     const bias = call.boolean('router_bias') ? call.parameter('router.bias', [experts]) : undefined;
-    const scores = project(call, flat, call.parameter('router.weight', [experts, width]), bias);
+    const routed = call.input('routed_by');
+    const routedWidth = routed === undefined ? width : call.fixed(routed.shape?.at(-1));
+    if (routedWidth === undefined) return undefined;
+    const read =
+      routed === undefined ? flat : call.emit('Reshape', [routed, call.integersConstant([-1, routedWidth])]);
+    const scores = project(call, read, call.parameter('router.weight', [experts, routedWidth]), bias);
     const probabilities = call.emit('Softmax', [scores], { axis: int(-1) });
     const of = { width, experts, hidden: call.integer('dim_feedforward') };
     const output =
@@ -160,7 +165,10 @@ function roomOf(call: LayerLowering, tokens: Tensor, share: number, experts: num
 
 function activated(call: LayerLowering, input: Tensor): Tensor {
   const name = call.string('activation');
-  if (name === 'relu') return call.emit('Relu', [input]);
+  if (name === 'relu' || name === 'relu2') {
+    const positive = call.emit('Relu', [input]);
+    return name === 'relu' ? positive : call.emit('Mul', [positive, positive]);
+  }
   if (name === 'gelu') return call.emit('Gelu', [input]);
   return call.emit('Mul', [input, call.emit('Sigmoid', [input])]);
 }
