@@ -9,8 +9,10 @@ describe('arguments', () => {
   it.each([
     ['', { command: 'help' }],
     ['--help', { command: 'help' }],
-    ['report --help', { command: 'help' }],
-    ['convert m.onnx -h', { command: 'help' }],
+    ['help', { command: 'help' }],
+    ['help report', { command: 'help', of: 'report' }],
+    ['report --help', { command: 'help', of: 'report' }],
+    ['convert m.onnx -h', { command: 'help', of: 'convert' }],
     ['--version', { command: 'version' }],
     ['lsp --stdio', { command: 'lsp' }],
     ['lsp --node-ipc --clientProcessId=123', { command: 'lsp' }],
@@ -124,6 +126,28 @@ describe('arguments', () => {
     });
   });
 
+  it.each([
+    ['calibrate', undefined],
+    ['calibrate --device cuda --results a,b', undefined],
+    [
+      'calibrate --device cuda:1',
+      {
+        device: 'cuda:1',
+        seconds: 60,
+        precision: undefined,
+        ranks: undefined,
+        python: undefined,
+        launcher: [],
+      },
+    ],
+    [
+      'calibrate . --device cuda --seconds 20 --precision fp16 --ranks 8 --python p --launcher ssh',
+      { device: 'cuda', seconds: 20, precision: 'fp16', ranks: 8, python: 'p', launcher: ['ssh'] },
+    ],
+  ])('%s runs these kernels', (line, run) => {
+    expect(read(line)).toMatchObject({ arguments: { command: 'calibrate', run } });
+  });
+
   it('takes a cluster that looks like a path as a file', () => {
     const result = read('report m.onnx --cluster ./mine.json');
     expect(result).toMatchObject({ arguments: { scenario: { clusterFile: './mine.json', request: {} } } });
@@ -147,7 +171,7 @@ describe('arguments', () => {
     ['prices --update f.csv --date soon', '--date is a day such as 2026-03-01'],
     [
       'frobnicate',
-      'there is no command frobnicate; the commands are report, scale, plan, compare, sweep, check, clusters, benchmark, collectives, calibrate, results, convert, export, prices, lsp and mcp',
+      'there is no command frobnicate; the commands are report, scale, plan, compare, sweep, check, clusters, prices, benchmark, collectives, calibrate, results, convert, export, lsp and mcp',
     ],
 
     [
@@ -156,6 +180,10 @@ describe('arguments', () => {
     ],
     ['benchmark a.onnx --device cuda:1 --ranks 2', '--ranks runs on cuda or cpu, not on cuda:1'],
     ['benchmark a.onnx --trace t.json.gz --ranks 2', '--trace and --ranks are two runs'],
+    ['calibrate --device auto', '--device auto is none of cuda, mps, xpu, cpu'],
+    ['calibrate --seconds 20', '--seconds is of a run of kernels: give --device'],
+    ['calibrate --device cuda --results a --precision fp16', '--precision is of a run of kernels'],
+    ['calibrate --device cpu --ranks 2', '--ranks times collectives over GPUs'],
     ['collectives', 'layercost collectives needs --ranks N'],
     ['benchmark a.onnx --nodes 2', '--nodes needs --ranks N'],
     ['collectives --ranks 1', '--ranks'],
@@ -202,7 +230,7 @@ describe('arguments', () => {
       'report a.onnx --format pdf',
       '--format pdf is not known; it takes table, json, markdown, csv, html, svg, trace',
     ],
-    ['report a.onnx --colour', 'there is no option --colour here; layercost --help lists the options'],
+    ['report a.onnx --colour', 'there is no option --colour here; --help lists the options of a command'],
     ['compare', 'layercost compare takes one or two model files: layercost compare A B'],
     ['compare a.onnx', 'layercost compare FILE needs two scenarios'],
     [

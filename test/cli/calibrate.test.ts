@@ -98,7 +98,8 @@ afterAll(() => rmSync(folder, { recursive: true }));
 it('says what to do where nothing was measured', async () => {
   const { status, err } = await run(folder);
   expect(status).toBe(1);
-  expect(err).toContain('run layercost benchmark FILE on three models or more, then calibrate');
+  expect(err).toContain('give --device, such as --device cuda, to time kernels for a minute');
+  expect(err).toContain('or run layercost benchmark FILE on three models or more');
 });
 
 it('takes the link of several GPUs from their collectives, also without a model', async () => {

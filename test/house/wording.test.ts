@@ -6,7 +6,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { help } from '../../server/src/cli/help.ts';
+import { commandNames } from '../../server/src/cli/commandHelp.ts';
+import { help, helpOfCommand } from '../../server/src/cli/help.ts';
 import { frameworks } from '../../server/src/frameworks/registry.ts';
 import { findingThresholds } from '../../server/src/model/findingThresholds.ts';
 import { issueCodes } from '../../server/src/model/issueCodes.ts';
@@ -51,7 +52,7 @@ const texts: ReadonlyMap<string, string> = new Map([
     .concat(pagesIn('docs'))
     .map((file): [string, string] => [file, read(file)]),
   ['package.nls.json', manifestTexts().join('\n')],
-  ['layercost --help', help],
+  ['layercost --help', [help(), ...commandNames.map(helpOfCommand)].join('\n')],
   [
     'issueCodes',
     Object.values(issueCodes)

@@ -14,6 +14,7 @@ import { coveragePlan } from '../../scripts/measured/coveragePlan.ts';
 import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
 import { collectiveOperations } from '../../server/src/benchmark/benchmarkEvents.ts';
 import { type BenchmarkPlan, planBenchmark } from '../../server/src/benchmark/benchmarkPlan.ts';
+import { calibrationModel } from '../../server/src/benchmark/calibration/calibrationModel.ts';
 import { runBenchmark } from '../../server/src/benchmark/runBenchmark.ts';
 import { runCollectives } from '../../server/src/benchmark/runCollectives.ts';
 import { runTrace } from '../../server/src/benchmark/runTrace.ts';
@@ -284,6 +285,26 @@ describe.skipIf(python === undefined)(
         collectiveOperations.flatMap((operation) => [1_024, 65_536].map((bytes) => [operation, bytes])),
       );
       expect(rows.every(({ median, ranks }) => median > 0 && ranks === 2)).toBe(true);
+    });
+
+    it('times every kernel of calibration, small and large', async () => {
+      const dimensions = { image: 32, seq: 16, width: 64, vocab: 100 };
+      for (const batch of [1, 3]) {
+        const { training, scenario } = estimateModel(openLayerSpec(calibrationModel, 'kernels.layers.yaml'), [
+          { batch, precision: 'fp32', dimensions },
+        ]);
+        if (training === undefined || scenario === undefined) throw new Error('not costed');
+        const plan = planBenchmark(training, scenario, { budgetSeconds: 3 });
+        const { measurements, failure } = await runBenchmark(plan, {
+          runner,
+          device: 'cpu',
+          ...(python === undefined ? {} : { python }),
+        });
+        expect(failure).toBeUndefined();
+        expect([...(measurements?.notMeasured ?? [])]).toEqual([]);
+        expect(measurements?.layers.size).toBe(plan.layers.length);
+        expect(measurements?.wholeStep?.update).toBeGreaterThan(0);
+      }
     });
 
     it('passes its own tests', () => {

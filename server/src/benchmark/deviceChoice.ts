@@ -9,3 +9,7 @@ export type DeviceChoice = 'auto' | DeviceKind | `cuda:${number}`;
 
 export const isDeviceChoice = (text: string): text is DeviceChoice =>
   text === 'auto' || deviceKinds.some((kind) => kind === text) || /^cuda:\d{1,3}$/.test(text);
+
+/** Of a device that a person named. */
+export const kindOfChoice = (choice: Exclude<DeviceChoice, 'auto'>): DeviceKind =>
+  choice === 'mps' || choice === 'xpu' || choice === 'cpu' ? choice : 'cuda';

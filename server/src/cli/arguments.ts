@@ -15,6 +15,7 @@ import { readInputText } from '../export/inputTexts.ts';
 import { didYouMean } from '../model/nearestName.ts';
 import { type CalibrateArguments, readCalibrateArguments } from './calibrateArguments.ts';
 import { type CheckArguments, readCheck } from './checkArguments.ts';
+import { type CommandName, commandNames, isCommandName } from './commandHelp.ts';
 import { type ComparisonArguments, readCompare } from './comparisonArguments.ts';
 import { casesOf, type ListedCase, listsOf } from './listedOptions.ts';
 import { chosen, oneOf, WrongArgument, wholeNumber } from './optionValues.ts';
@@ -124,7 +125,8 @@ export type Arguments =
   | PlanArguments
   | { readonly command: 'lsp' }
   | { readonly command: 'mcp' }
-  | { readonly command: 'help' }
+  /** Of one command; left out, of all. */
+  | { readonly command: 'help'; readonly of?: CommandName }
   | { readonly command: 'version' };
 
 export type ArgumentsResult =
@@ -135,15 +137,19 @@ export type ArgumentsResult =
 /** `argv` without the interpreter and the script. Never throws. */
 export function readArguments(argv: readonly string[]): ArgumentsResult {
   const [command, ...rest] = argv;
-  if (command === undefined || command === '--help' || command === '-h' || command === 'help') {
-    return { kind: 'arguments', arguments: { command: 'help' } };
+  if (command === undefined || isHelp(command) || command === 'help') {
+    const [of] = rest.filter(isCommandName);
+    return { kind: 'arguments', arguments: { command: 'help', ...(of === undefined ? {} : { of }) } };
   }
   if (command === '--version' || command === '-v') {
     return { kind: 'arguments', arguments: { command: 'version' } };
   }
   try {
-    const asksForHelp = commands.includes(command) && rest.some((word) => word === '--help' || word === '-h');
-    return { kind: 'arguments', arguments: asksForHelp ? { command: 'help' } : readCommand(command, rest) };
+    const asksForHelp = isCommandName(command) && rest.some(isHelp);
+    return {
+      kind: 'arguments',
+      arguments: asksForHelp ? { command: 'help', of: command } : readCommand(command, rest),
+    };
   } catch (error) {
     if (error instanceof WrongArgument) return { kind: 'wrong', message: error.message };
     throw error;
@@ -212,24 +218,7 @@ function readDevice(text = 'auto', ranks: string | undefined): DeviceChoice {
   );
 }
 
-const commands: readonly string[] = [
-  'report',
-  'scale',
-  'plan',
-  'compare',
-  'sweep',
-  'check',
-  'clusters',
-  'benchmark',
-  'collectives',
-  'calibrate',
-  'results',
-  'convert',
-  'export',
-  'prices',
-  'lsp',
-  'mcp',
-];
+const isHelp = (word: string): boolean => word === '--help' || word === '-h';
 
 const textOption = { type: 'string' } as const;
 
@@ -444,7 +433,7 @@ function readCommand(command: string, rest: readonly string[]): Arguments {
       return { command };
     default:
       throw new WrongArgument(
-        `there is no command ${command}; the commands are ${commands.slice(0, -1).join(', ')} and ${commands.at(-1)}${didYouMean(command, commands)}`,
+        `there is no command ${command}; the commands are ${commandNames.slice(0, -1).join(', ')} and ${commandNames.at(-1)}${didYouMean(command, commandNames)}`,
       );
   }
 }

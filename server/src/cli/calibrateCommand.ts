@@ -1,4 +1,7 @@
-/** `layercost calibrate`: fits kernel times of this machine to its kept benchmark results, and writes them as a profile. */
+/**
+ * `layercost calibrate`: fits kernel times of this machine to its kept benchmark results, and writes them as a profile. With
+ * `--device`, chosen kernels are run first.
+ */
 
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
@@ -23,13 +26,16 @@ import type { Seconds } from '../model/units.ts';
 import { keptCollectives } from '../node/collectivesFile.ts';
 import { machineFile } from '../node/machineFile.ts';
 import { type ResultFile, readResults, thisMachine, workspaceOf } from '../node/resultFiles.ts';
-import type { CalibrateArguments } from './calibrateArguments.ts';
+import type { CalibrateArguments, CalibrationRunArguments } from './calibrateArguments.ts';
+import { measureCollectives } from './collectivesCommand.ts';
 import { costModelFile, type ModelFile, openModelFile } from './costFile.ts';
+import { measureKernels } from './measureKernels.ts';
 import { printData, printMessage } from './streams.ts';
 import { writeOutput } from './writeOutput.ts';
 
 export async function runCalibrateCommand(given: CalibrateArguments): Promise<number> {
   const workspace = workspaceOf(given.folder);
+  if (given.run !== undefined && !(await measureMachine(workspace, given.run))) return 1;
   const { usable, skipped } = usableResults(given, readResults(workspace).results);
   for (const line of skipped) printMessage(`layercost: ${line}`);
   const runs = await openRuns(workspace, usable);
@@ -37,7 +43,7 @@ export async function runCalibrateCommand(given: CalibrateArguments): Promise<nu
   const device = runs[0]?.result.device ?? collectives?.device;
   if (device === undefined) {
     printMessage(
-      'layercost: no benchmark result can be used; run layercost benchmark FILE on three models or more, then calibrate',
+      'layercost: no benchmark result can be used; give --device, such as --device cuda, to time kernels for a minute, or run layercost benchmark FILE on three models or more',
     );
     return 1;
   }
@@ -54,6 +60,19 @@ export async function runCalibrateCommand(given: CalibrateArguments): Promise<nu
   printData(`${[...ofKernels, ...linkLines(profile), ''].join('\n')}`);
   printMessage(`wrote ${output}: layercost report FILE --cluster ${output}`);
   return 0;
+}
+
+/** Whether kernels were measured, and collectives where they were asked for. */
+async function measureMachine(workspace: string, run: CalibrationRunArguments): Promise<boolean> {
+  if (!(await measureKernels(workspace, run))) return false;
+  const { ranks, seconds } = run;
+  if (ranks === undefined) return true;
+  const { measurements } = await measureCollectives(
+    workspace,
+    { ...run, device: 'cuda', ranks, nodes: undefined },
+    seconds / 4,
+  );
+  return measurements !== undefined;
 }
 
 function usableResults(

@@ -1,5 +1,6 @@
 /** `layercost collectives`: times the collectives of torch.distributed over the GPUs of this machine, by size. */
 
+import type { RunnerOutcome } from '../benchmark/followRunner.ts';
 import { busBandwidth, type MeasuredCollectives, runCollectives } from '../benchmark/runCollectives.ts';
 import { savedCollectives } from '../benchmark/savedCollectives.ts';
 import { layoutColumns } from '../estimate/report/columns.ts';
@@ -16,19 +17,31 @@ const budgetSeconds = 60;
 export async function runCollectivesCommand(
   given: Extract<Arguments, { command: 'collectives' }>,
 ): Promise<number> {
-  const { measurements, failure } = await runWithProgress(given, (options) =>
-    runCollectives({ ...options, ranks: given.ranks, budgetSeconds }),
-  );
+  const { measurements, failure } = await measureCollectives(workspaceOf('.'), given, budgetSeconds);
   if (measurements === undefined) return 1;
+  printData(given.format === 'json' ? json(measurements) : table(measurements, given.ranks));
+  return failure === undefined ? 0 : 1;
+}
+
+/** Times collectives over `ranks` GPUs and keeps them in the workspace. What went wrong is printed. */
+export async function measureCollectives(
+  workspace: string,
+  given: Omit<Extract<Arguments, { command: 'collectives' }>, 'command' | 'format'>,
+  seconds: number,
+): Promise<RunnerOutcome<MeasuredCollectives>> {
+  const outcome = await runWithProgress(given, (options) =>
+    runCollectives({ ...options, ranks: given.ranks, budgetSeconds: seconds }),
+  );
+  const { measurements } = outcome;
+  if (measurements === undefined) return outcome;
   const saved = savedCollectives(measurements, measurements.reached ?? thisMachine(), new Date());
-  const kept = keepCollectives(workspaceOf('.'), saved);
+  const kept = keepCollectives(workspace, saved);
   printMessage(
     'path' in kept
       ? `kept ${kept.path}: layercost calibrate takes the link from it`
       : `layercost: ${kept.problem}`,
   );
-  printData(given.format === 'json' ? json(measurements) : table(measurements, given.ranks));
-  return failure === undefined ? 0 : 1;
+  return outcome;
 }
 
 function table({ device, rows, notes }: MeasuredCollectives, ranks: number): string {

@@ -5,7 +5,6 @@
  */
 
 import { readArguments } from './arguments.ts';
-import { help } from './help.ts';
 import { packageVersion } from './packageVersion.ts';
 import { runReportCommand } from './reportCommand.ts';
 import { printData, printMessage } from './streams.ts';
@@ -18,9 +17,11 @@ async function main(): Promise<number> {
   }
   const given = result.arguments;
   switch (given.command) {
-    case 'help':
-      printData(help);
+    case 'help': {
+      const { help, helpOfCommand } = await import('./help.ts');
+      printData(given.of === undefined ? help() : helpOfCommand(given.of));
       return 0;
+    }
     case 'version':
       printData(`${packageVersion()}\n`);
       return 0;

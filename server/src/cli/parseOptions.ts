@@ -34,7 +34,7 @@ function checkOptions(args: readonly string[], options: KnownOptions): void {
     if (known === undefined) {
       const names = Object.keys(options).map((option) => `--${option}`);
       throw new WrongArgument(
-        `there is no option ${rawName} here${didYouMean(rawName, names) || '; layercost --help lists the options'}`,
+        `there is no option ${rawName} here${didYouMean(rawName, names) || '; --help lists the options of a command'}`,
       );
     }
     if (known.type === 'string' && (value === undefined || (!inlineValue && value.startsWith('-')))) {

@@ -19,9 +19,14 @@ const kernel = (kernelClass: KernelWork['class'], gigaflops: number, megabytes: 
 const timeOf = (work: KernelWork): number =>
   work.class === 'matmul' ? work.flops / 50e9 + 5e-6 : work.bytes / 10e9 + 5e-6;
 
-const timing = (kernels: readonly KernelWork[], factor = 1): KernelTiming => ({
+const timing = (
+  kernels: readonly KernelWork[],
+  factor = 1,
+  of: KernelTiming['of'] = 'step',
+): KernelTiming => ({
   kernels,
   time: seconds(factor * kernels.reduce((sum, work) => sum + timeOf(work), 0)),
+  of,
 });
 
 const sizes = [0.001, 0.01, 0.05, 0.2, 1, 4];
@@ -55,6 +60,21 @@ it('finds rates of kernels that were timed together', () => {
   expect(matmul?.perFlop).toBeCloseTo(1 / 50e9, 13);
   expect(Math.abs((matmul?.perLaunch ?? Number.NaN) / 5e-6 - 1)).toBeLessThan(0.1);
   expect(matmul?.measurements).toBe(3 * sizes.length);
+});
+
+it('takes what starts a pass of a layer alone for no part of its kernels', () => {
+  const starts = { forward: 20e-6, backward: 120e-6, step: 0 } as const;
+  const alone = exact.map(({ kernels }, index) => {
+    const of = (['forward', 'backward', 'step'] as const)[index % 3] ?? 'step';
+    const own = timing(kernels, 1, of);
+    return { ...own, time: seconds(own.time + starts[of]) };
+  });
+  const views: readonly KernelTiming[] = (['forward', 'backward'] as const).map((of) => ({
+    kernels: [],
+    time: seconds(starts[of]),
+    of,
+  }));
+  expect(error([...alone, ...views])).toBeLessThan(0.02);
 });
 
 it('is not led astray by timings while other work ran', () => {

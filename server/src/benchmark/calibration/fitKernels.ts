@@ -4,6 +4,9 @@
  * Weighted non-negative least squares by coordinate descent (Franc, Hlaváč, Navara, "Sequential coordinate-wise algorithm for
  * the non-negative least squares problem", CAIP 2005). A timing counts by 1/√t, so that neither the many short nor the
  * few long ones decide alone; timings that are far off, as when other work ran, count less, by the square of how far.
+ *
+ * A layer that is timed alone starts Python's call, or autograd, which a step starts once: a time for each timing of a pass,
+ * which no kernel has.
  */
 
 import type { KernelRates } from '../../hardware/kernelRates.ts';
@@ -11,10 +14,12 @@ import type { KernelWork } from '../../hardware/kernelWork.ts';
 import { measuredKind } from '../../hardware/measuredKernels.ts';
 import { type Seconds, seconds } from '../../model/units.ts';
 
-/** What one timing was of. */
+/** What one timing was of. Without kernels it says what starting it takes. */
 export interface KernelTiming {
   readonly kernels: readonly KernelWork[];
   readonly time: Seconds;
+  /** A pass of a layer alone, or a part of a step. */
+  readonly of: 'forward' | 'backward' | 'step';
 }
 
 const quantities = ['flops', 'bytes', 'launches'] as const;
@@ -23,9 +28,9 @@ const farOff = 0.3;
 const rounds = 10;
 const sweeps = 400;
 
-/** By kind; timings of nothing and of no time say nothing. */
+/** By kind; timings of no time say nothing. */
 export function fitKernels(timings: readonly KernelTiming[]): ReadonlyMap<string, KernelRates> {
-  const rows = timings.filter(({ kernels, time }) => kernels.length > 0 && time > 0).map(rowOf);
+  const rows = timings.filter(({ time }) => time > 0).map(rowOf);
   const columns = columnsOf(rows);
   let weights = rows.map(({ time }) => 1 / Math.sqrt(time));
   let rates = new Map<string, number>();
@@ -51,8 +56,8 @@ interface Row {
 const keyOf = (kind: string, quantity: (typeof quantities)[number]): string =>
   quantity === 'launches' ? quantity : `${kind}/${quantity}`;
 
-function rowOf({ kernels, time }: KernelTiming): Row {
-  const amounts = new Map<string, number>();
+function rowOf({ kernels, time, of }: KernelTiming): Row {
+  const amounts = new Map(of === 'step' ? [] : [[`start of ${of}`, 1]]);
   for (const work of kernels) {
     for (const quantity of quantities) {
       const key = keyOf(measuredKind(work), quantity);

@@ -42,15 +42,18 @@ const kindsFile = (kinds: ReadonlyMap<string, KernelRates>): KernelsFile['kinds'
       .map(([kind, { perFlop, perByte, perLaunch, low, high, measurements }]) => [
         kind,
         {
-          ...(perFlop === 0 ? {} : { gflops: rounded(1e-9 / perFlop) }),
-          ...(perByte === 0 ? {} : { gbytesPerSecond: rounded(1e-9 / perByte) }),
-          ...(perLaunch === 0 ? {} : { microseconds: rounded(perLaunch * 1e6) }),
+          ...(perFlop > nothing ? { gflops: rounded(1e-9 / perFlop) } : {}),
+          ...(perByte > nothing ? { gbytesPerSecond: rounded(1e-9 / perByte) } : {}),
+          ...(perLaunch > 0 ? { microseconds: rounded(perLaunch * 1e6) } : {}),
           low: rounded(low),
           high: rounded(high),
           measurements,
         },
       ]),
   );
+
+/** Seconds for a FLOP or a byte that no machine comes near: what a fit leaves of a quantity that decides nothing. */
+const nothing = 1e-17;
 
 /** What a person reads; within the limits of a profile file. */
 const rounded = (value: number): number => Number(Math.min(1e9, Math.max(1e-6, value)).toPrecision(4));

@@ -13,8 +13,8 @@ export function timingsOfRun(
   updateTime: Seconds | undefined,
 ): readonly KernelTiming[] {
   const timings: KernelTiming[] = [];
-  const add = (kernels: readonly KernelWork[], time: Seconds | undefined): void => {
-    if (time !== undefined && kernels.length > 0) timings.push({ kernels, time });
+  const add = (of: KernelTiming['of'], kernels: readonly KernelWork[], time: Seconds | undefined): void => {
+    if (time !== undefined) timings.push({ kernels, time, of });
   };
   for (const { name, operators } of training.analysis.layers) {
     const measured = layers.get(name);
@@ -22,12 +22,12 @@ export function timingsOfRun(
     const kernelsOf = (part: 'forward' | 'backwardData' | 'backwardWeight'): readonly KernelWork[] =>
       operators.flatMap((index) => lowered.operators[index]?.[part] ?? []);
     const [data, weights] = [kernelsOf('backwardData'), kernelsOf('backwardWeight')];
-    add(kernelsOf('forward'), measured.forward);
-    const isApart = measured.dataGradient !== undefined && measured.weightGradient !== undefined;
-    add(isApart ? data : [], measured.dataGradient);
-    add(isApart ? weights : [], measured.weightGradient);
-    add(isApart ? [] : [...data, ...weights], measured.backward);
+    add('forward', kernelsOf('forward'), measured.forward);
+    if (measured.dataGradient !== undefined && measured.weightGradient !== undefined) {
+      add('backward', data, measured.dataGradient);
+      add('backward', weights, measured.weightGradient);
+    } else add('backward', [...data, ...weights], measured.backward);
   }
-  add(asUpdate(update.kernels), updateTime);
+  add('step', asUpdate(update.kernels), updateTime);
   return timings;
 }
