@@ -2,7 +2,7 @@
 
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { planBenchmark } from '../../server/src/benchmark/benchmarkPlan.ts';
 import { savedCollectives } from '../../server/src/benchmark/savedCollectives.ts';
@@ -14,6 +14,7 @@ import { printData, printMessage } from '../../server/src/cli/streams.ts';
 import { asUpdate, planStep } from '../../server/src/estimate/plan/stepPlan.ts';
 import type { KernelWork } from '../../server/src/hardware/kernelWork.ts';
 import { readClusterProfile } from '../../server/src/hardware/readClusterProfile.ts';
+import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
 import { type Seconds, seconds } from '../../server/src/model/units.ts';
 import { keepCollectives } from '../../server/src/node/collectivesFile.ts';
 import { keepResult } from '../../server/src/node/keepResult.ts';
@@ -40,10 +41,15 @@ const timeOf = (kernels: readonly KernelWork[]): Seconds =>
     kernels.reduce((sum, work) => sum + work.flops / 40e9 + work.bytes / 8e9 + work.launches * 3e-6, 0),
   );
 
-async function measure(name: string, width: number, caches: 'cold' | 'hot' = 'cold'): Promise<void> {
+async function measure(
+  name: string,
+  width: number,
+  caches: 'cold' | 'hot' = 'cold',
+  asked: ScenarioRequest = {},
+): Promise<{ readonly id: string }> {
   const path = join(folder, `${name}.layers.yaml`);
   writeFileSync(path, specOf(width));
-  const request = { batch: 16, precision: 'fp32' } as const;
+  const request = { ...asked, batch: 16, precision: 'fp32' } as const;
   const file = await openModelFile(path, {
     request,
     clusterFile: undefined,
@@ -75,7 +81,9 @@ async function measure(name: string, width: number, caches: 'cold' | 'hot' = 'co
       wholeStep: { whole, quartiles: { low: whole, high: whole }, update, repeats: 3 },
     },
   };
-  keepResult({ path, plan: planBenchmark(training, scenario, { caches }), scenario, outcome });
+  const kept = keepResult({ path, plan: planBenchmark(training, scenario, { caches }), scenario, outcome });
+  if (kept === undefined || !('path' in kept)) throw new Error('not kept');
+  return { id: basename(kept.path, '.json') };
 }
 
 async function run(...words: string[]): Promise<{ status: number; out: string; err: string }> {
@@ -161,6 +169,20 @@ it('writes a profile by which models are predicted that it was not fitted to', a
   expect(cluster?.gpu.kernels?.source).toMatch(
     /^layercost calibrate: m0\.layers\.yaml, .*; fp32, torch 9\.9, /,
   );
+});
+
+it.each<[string, ScenarioRequest]>([
+  ['a loss', { loss: 'cross-entropy' }],
+  ['frozen layers', { freeze: ['fc'] }],
+  [
+    'a release and attention',
+    { framework: { name: 'pytorch-ddp', options: { torch: '2.4', attention: 'eager' } } },
+  ],
+])('takes results that were measured with %s', async (_, asked) => {
+  const { id } = await measure('asked', 72, 'cold', asked);
+  const { status, err } = await run(folder, '--results', id, '--output', join(folder, 'asked.json'));
+  expect(err).not.toContain('is left out');
+  expect(status).toBe(0);
 });
 
 it('keeps the profile in the workspace, for the device that it is of', async () => {

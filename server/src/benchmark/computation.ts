@@ -1,7 +1,8 @@
 /** What a measured time depends on, beside the device: the operators that ran and how. Names and labels do not count. */
 
 import { createHash } from 'node:crypto';
-import type { Scenario } from '../model/scenario.ts';
+import { z } from 'zod';
+import { lossChoices, type Scenario } from '../model/scenario.ts';
 import { type BenchmarkPlan, benchmarkPlanSchema } from './benchmarkPlan.ts';
 
 /** Of a plan: what the scenario says about how one GPU computes. */
@@ -23,19 +24,48 @@ export const conditionsSchema = benchmarkPlanSchema.pick({
 });
 export type Conditions = ReturnType<typeof conditionsSchema.parse>;
 
+/** What else of the scenario decides which operators run, where it was given; a result is opened again with it. */
+export const askedSchema = z.object({
+  loss: z.enum(lossChoices).exactOptional(),
+  freeze: z.array(z.string()).readonly().exactOptional(),
+  past: z.number().int().positive().exactOptional(),
+  /** Options of the framework. */
+  options: z.record(z.string(), z.string()).exactOptional(),
+});
+type Asked = z.infer<typeof askedSchema>;
+
 export interface Computation {
   readonly conditions: Conditions;
+  /** Absent where nothing was. */
+  readonly asked?: Asked;
   /** Values of symbolic dimensions, to say which of them differ. */
   readonly dimensions: Scenario['dimensions'];
   /** Equal for plans that run the same operators on the same tensors, whatever these are called. */
   readonly fingerprint: string;
 }
 
-export const computationOf = (plan: BenchmarkPlan, { dimensions }: Scenario): Computation => ({
-  conditions: conditionsSchema.parse(plan),
-  dimensions,
-  fingerprint: fingerprintOf(plan),
-});
+export const computationOf = (plan: BenchmarkPlan, scenario: Scenario): Computation => {
+  const asked = askedOf(scenario);
+  return {
+    conditions: conditionsSchema.parse(plan),
+    ...(Object.keys(asked).length === 0 ? {} : { asked }),
+    dimensions: scenario.dimensions,
+    fingerprint: fingerprintOf(plan),
+  };
+};
+
+/** Options that choose operators: the others are conditions, or of messages. */
+const choosing: ReadonlySet<string> = new Set(['attention', 'torch']);
+
+function askedOf({ loss, freeze, past, framework }: Scenario): Asked {
+  const options = Object.entries(framework.options).filter(([name]) => choosing.has(name));
+  return {
+    ...(loss === undefined ? {} : { loss }),
+    ...(freeze === undefined ? {} : { freeze }),
+    ...(past === undefined ? {} : { past }),
+    ...(options.length === 0 ? {} : { options: Object.fromEntries(options) }),
+  };
+}
 
 /** Values are numbered in the order in which operators use them, and attributes are sorted by name. */
 function fingerprintOf({

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { LayerMeasurements } from '../model/measurement.ts';
 import { seconds } from '../model/units.ts';
 import { type BenchmarkMeasurements, type MeasuredLayer, originOf } from './benchmarkMeasurements.ts';
-import { type Computation, conditionsSchema } from './computation.ts';
+import { askedSchema, type Computation, conditionsSchema } from './computation.ts';
 import { deviceSchema } from './deviceSchema.ts';
 import { layerSumLines } from './layerSum.ts';
 import { type Machine, machineSchema } from './machine.ts';
@@ -32,6 +32,7 @@ export const savedResultSchema = z.object({
   machineState: machineStateSchema.exactOptional(),
   computation: z.object({
     conditions: conditionsSchema,
+    asked: askedSchema.exactOptional(),
     dimensions: z.record(z.string(), z.number()),
     fingerprint: z.string(),
   }),

@@ -3,7 +3,12 @@
 import type { ScenarioRequest } from '../../model/scenario.ts';
 import type { Computation, Conditions } from '../computation.ts';
 
-export const requestOfConditions = ({ conditions, dimensions }: Computation): ScenarioRequest => ({
+export const requestOfConditions = ({
+  conditions,
+  asked: { options, ...asked } = {},
+  dimensions,
+}: Computation): ScenarioRequest => ({
+  ...asked,
   gpus: 1,
   nodes: 1,
   batch: conditions.batch,
@@ -12,7 +17,7 @@ export const requestOfConditions = ({ conditions, dimensions }: Computation): Sc
   precision: conditions.precision,
   optimizer: conditions.optimizer,
   accumulate: conditions.accumulate,
-  framework: { name: 'pytorch-ddp', options: optionsOf(conditions) },
+  framework: { name: 'pytorch-ddp', options: { ...options, ...optionsOf(conditions) } },
 });
 
 const optionsOf = (conditions: Conditions): Readonly<Record<string, string>> => ({
