@@ -61,6 +61,7 @@ test.each<readonly [string, LayoutRequest]>([
   ],
   ['pp=4,stages=8+8+9+7', { parallel: { pipeline: 4, stages: [8, 8, 9, 7] } }],
   ['stages=[8, 8, 9, 7],pp=4', { parallel: { pipeline: 4, stages: [8, 8, 9, 7] } }],
+  ['pp=4,stages=12+10+10+0', { parallel: { pipeline: 4, stages: [12, 10, 10, 0] } }],
   ['pp=3,stages=h.8+h.16', { parallel: { pipeline: 3, stages: ['h.8', 'h.16'] } }],
   [
     '--tensor-model-parallel-size=2 --micro-batch-size=4',
@@ -118,6 +119,10 @@ test.each([
   [
     'pp=4,stages=even',
     '`stages` is balanced, uniform, torchtitan, blocks of each stage such as 8+8+9+7, or the blocks that later stages begin with such as h.8+h.16; not "even"',
+  ],
+  [
+    'pp=3,stages=16+0+16',
+    '`stages` is balanced, uniform, torchtitan, blocks of each stage such as 8+8+9+7, or the blocks that later stages begin with such as h.8+h.16; not "16+0+16"',
   ],
   ['EP 8 ETP 2', 'experts that are split over 2 GPUs beside expert parallelism are not costed; use 1'],
   [

@@ -10,3 +10,11 @@ test.each([
     expect(time * 1e6).toBeCloseTo(expected[index] ?? Number.NaN, 9);
   });
 });
+
+test.each([
+  ['that of a launch where nobody says', {}, undefined],
+  ['as given', { 'collective-us': '120' }, 120],
+] as const)('the call of a collective takes %s', (_, options, expected) => {
+  const { collectiveCall } = resolveFramework({ name: 'pytorch-ddp', options }).behaviour;
+  expect(collectiveCall && Math.round(collectiveCall * 1e6)).toBe(expected);
+});

@@ -1,4 +1,7 @@
-/** Where a pipeline is cut, as a person writes it: a word, blocks of each stage (`8+8+9+7`), or names of blocks (`h.8+h.16`). */
+/**
+ * Where a pipeline is cut, as a person writes it: a word, blocks of each stage (`8+8+9+7`, or `11+11+10+0` for a head by itself),
+ * or names of blocks (`h.8+h.16`).
+ */
 
 import { type ParallelRequest, stageCuts } from '../model/scenario.ts';
 
@@ -13,7 +16,10 @@ export function readStages(
     .split(/[+,]/)
     .map((part) => part.trim());
   const numbers = parts.map(Number);
-  if (parts.every((part) => /^\d+$/.test(part)) && numbers.every((each) => each > 0))
+  if (
+    parts.every((part) => /^\d+$/.test(part)) &&
+    numbers.every((each, stage) => each > 0 || (stage > 0 && stage === numbers.length - 1))
+  )
     return { stages: numbers };
   // A name of a block ends with its number.
   if (parts.every((part) => /[^\d\s].*\d\]?$/.test(part))) return { stages: parts };

@@ -21,6 +21,8 @@ export interface FrameworkBehaviour {
   readonly name: string;
   /** Time of the host per kernel launch. */
   readonly launch: Estimate<Seconds>;
+  /** Of the host, per call of a collective between GPUs of a copy; left out, as a launch. */
+  readonly collectiveCall?: Seconds;
   /** Of 2015 to 2019, of which no measured step has set anything; left out, not. */
   readonly isOld?: true;
   /**

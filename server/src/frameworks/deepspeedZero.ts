@@ -67,6 +67,13 @@ export const deepspeedZero: FrameworkEntry = {
       expects: oneOf('auto', 'true', 'false'),
     },
     {
+      name: 'communication-data-type',
+      default: 'model',
+      documentation:
+        'stages 1 and 2: dtype of gradients on the wire, that of the model or another (communication_data_type)',
+      expects: oneOf('model', 'fp32', 'fp16', 'bf16'),
+    },
+    {
       name: 'prefetch-bucket-size',
       default: '5e7',
       documentation: 'stage 3: elements gathered ahead of their use',
@@ -115,12 +122,14 @@ function shardedGradients(
   const limit = Number(options.get('reduce-bucket-size')) * bytesPerElement;
   const overlaps = options.get('overlap-comm') === 'true';
   const buckets = packWithin(gradients, limit, bytesPerElement);
+  const sent = wireBytesPerElement(options.get('communication-data-type')) ?? bytesPerElement;
   const last = group.operators - 1;
   // The gradient that does not fit sends the bucket before it; the last one goes at the end of backward.
   const closedAfter = (index: number): number =>
     Math.max(itemAt(buckets, index).readyAfter, buckets[index + 1]?.gradients[0]?.readyAfter ?? last);
-  const scatters = buckets.map(
-    ({ gradients: own, bytes: size }, index): Message => ({
+  const scatters = buckets.map(({ gradients: own, bytes: held }, index): Message => {
+    const size = bytes((held / bytesPerElement) * sent);
+    return {
       gradients: own,
       bytes: size,
       after: backwardAt(closedAfter(index)),
@@ -131,8 +140,8 @@ function shardedGradients(
           operation: { kind: 'collective', collective: 'reduce-scatter', bytes: size, over: 'all' },
         },
       ],
-    }),
-  );
+    };
+  });
   const elements = gradients.reduce((total, gradient) => total + gradient.elements, 0);
   const pieces = piecesOf(elements, options.get('allgather-bucket-size') ?? 'all');
   const size = bytes((elements * bytesPerElement) / pieces);
@@ -161,6 +170,10 @@ function shardedGradients(
     buffers: bytes(overlaps ? 2 * largest : largest),
   };
 }
+
+/** `undefined` for the type of the model. */
+const wireBytesPerElement = (type: string | undefined): number | undefined =>
+  type === 'fp32' ? 4 : type === 'fp16' || type === 'bf16' ? 2 : undefined;
 
 /** Equal pieces (deepspeed/runtime/utils.py, `all_gather_dp_groups`), or all at once (`all_gather_into_tensor_dp_groups`). */
 const piecesOf = (elements: number, limit: string): number =>

@@ -9,7 +9,7 @@
 
 import { attentionKernels } from '../hardware/kernelEnvironment.ts';
 import type { Precision } from '../model/scenario.ts';
-import { bytes, sum } from '../model/units.ts';
+import { bytes, seconds, sum } from '../model/units.ts';
 import type { FrameworkBehaviour } from './behaviour.ts';
 import {
   denseGradients,
@@ -24,7 +24,7 @@ import {
 import { type Channel, type Message, noExchange, prefetchedInput } from './exchange.ts';
 import type { FrameworkEntry } from './frameworkEntry.ts';
 import { freeLayout } from './layoutRules.ts';
-import { type FrameworkOption, oneOf, positiveNumber } from './options.ts';
+import { type FrameworkOption, fromZero, oneOf, positiveNumber } from './options.ts';
 import { allReduceEach, type Bucket, packBuckets } from './packBuckets.ts';
 import {
   compiledLaunch,
@@ -129,6 +129,13 @@ export const eagerOptions: readonly FrameworkOption[] = [
     documentation:
       'host time of one kernel launch in microseconds; measure it as the time of a step of tiny kernels ÷ their number',
     expects: positiveNumber,
+  },
+  {
+    name: 'collective-us',
+    default: '0',
+    documentation:
+      'host time of one call of a collective between GPUs of a copy in microseconds; 0, that of a kernel launch',
+    expects: fromZero,
   },
 ];
 
@@ -253,7 +260,7 @@ export function eagerPytorch(
   casts = options.get('weights') === 'fp32',
 ): Pick<
   FrameworkBehaviour,
-  'launch' | 'lower' | 'input' | 'update' | 'addsGradients' | 'gradientSumBytesPerElement'
+  'launch' | 'collectiveCall' | 'lower' | 'input' | 'update' | 'addsGradients' | 'gradientSumBytesPerElement'
 > &
   Required<Pick<FrameworkBehaviour, 'weightBytesPerElement' | 'handleGradients'>> {
   const weightBytesPerElement = (precision: Precision): number =>
@@ -273,7 +280,9 @@ export function eagerPytorch(
   const reentrant = options.get('reentrant') === 'true';
   const mode = compileMode(options);
   const launch = launchOf(Number(options.get('launch-us')) * 1e-6);
+  const collectiveCall = Number(options.get('collective-us')) * 1e-6;
   return {
+    ...(collectiveCall > 0 ? { collectiveCall: seconds(collectiveCall) } : {}),
     launch: launch !== eagerLaunch || mode === undefined ? launch : compiledLaunch[mode],
     lower: pytorchLowering({
       convolutionTf32,

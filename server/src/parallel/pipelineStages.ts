@@ -17,16 +17,16 @@ import type { OperatorRange } from './operatorRange.ts';
 /**
  * The stages of a model, in its order; `ranks` are the stages of each rank. Numbers say how many blocks each stage has. Stages of like time are those with which the slowest
  * rank takes the least: where ranks have several stages, of the two ways to cut. `undefined` where there are fewer blocks than
- * stages, or numbers do not add up to the blocks.
+ * stages, or numbers do not add up to the blocks. `behind`: the first operator behind the last block.
  */
 export function cutIntoStages(
   by: StageCut,
-  cuts: readonly number[],
+  { cuts, behind }: StageCuts,
   times: Float64Array,
   ranks: readonly (readonly number[])[],
 ): readonly OperatorRange[] | undefined {
   const count = ranks.reduce((total, own) => total + own.length, 0);
-  if (typeof by !== 'string') return givenStages(cuts, times.length, by);
+  if (typeof by !== 'string') return givenStages({ cuts, behind }, times.length, by);
   const uniform = uniformStages(cuts, times.length, count);
   if (by === 'uniform') return uniform;
   if (by === 'torchtitan') return uniformStages(cuts, times.length, count, 1);
@@ -39,6 +39,15 @@ export function cutIntoStages(
   return slowest(uniform) < slowest(balanced) ? uniform : balanced;
 }
 
+interface StageCuts {
+  readonly cuts: readonly number[];
+  readonly behind: number;
+}
+
+/** The first operator behind the last block: of the last normalization, or of the head. */
+export const behindBlocks = (analysis: ModelAnalysis): number =>
+  (placesToCut(analysis).at(-1)?.end ?? -1) + 1;
+
 /** The first operators of blocks, ascending: a stage may begin at each but the first. Empty where no blocks repeat. */
 export const cutsOf = (analysis: ModelAnalysis): readonly number[] =>
   placesToCut(analysis).map(({ begin }) => begin);
@@ -48,6 +57,8 @@ interface PlaceToCut {
   readonly block: string;
   /** Its first operator. */
   readonly begin: number;
+  /** Its last. */
+  readonly end: number;
 }
 
 /** In the order of the model. */
@@ -70,7 +81,7 @@ export function placesToCut(analysis: ModelAnalysis): readonly PlaceToCut[] {
   return begins.flatMap(([block, begin]) => {
     const isApart = begin > end;
     end = Math.max(end, last.get(block) ?? begin);
-    return isApart ? [{ block, begin }] : [];
+    return isApart ? [{ block, begin, end }] : [];
   });
 }
 
@@ -137,14 +148,16 @@ function uniformStages(
   return rangesOf([0, ...cuts.slice(1), operators], begins);
 }
 
+/** A last stage without a block has what stands behind them. */
 function givenStages(
-  cuts: readonly number[],
+  { cuts, behind }: StageCuts,
   operators: number,
   blocks: readonly number[],
 ): readonly OperatorRange[] | undefined {
   if (blocks.reduce((total, each) => total + each, 0) !== cuts.length) return undefined;
   const begins = blocks.map((_, stage) => blocks.slice(0, stage).reduce((total, each) => total + each, 0));
-  return rangesOf([0, ...cuts.slice(1), operators], begins);
+  const ends = blocks.at(-1) === 0 ? [behind, operators] : [operators];
+  return rangesOf([0, ...cuts.slice(1), ...ends], begins);
 }
 
 function chosenBegins(lastBegins: readonly (readonly number[])[], count: number): readonly number[] {

@@ -31,10 +31,11 @@ const collective: TimedCollective = {
 };
 
 it.each([
-  ['one', collective, 1],
-  ['several, one after another', { ...collective, times: 3 }, 3],
-])('%s: the host launches each, and its operator waits', (_, own, launches) => {
-  const { forward, backward } = withCollectives(times, [own]);
+  ['one', collective, 1, 1],
+  ['several, one after another', { ...collective, times: 3 }, 1, 3],
+  ['several whose calls take two launches and a half', { ...collective, times: 3 }, 2.5, 7.5],
+])('%s: the host launches each, and its operator waits', (_, own, ofCall, launches) => {
+  const { forward, backward } = withCollectives(times, [own], ofCall);
   const at = (column: Float64Array): number => column[own.operator] ?? Number.NaN;
   expect(at(forward.launches)).toBe(at(times.forward.launches) + launches);
   expect(at(forward.middle)).toBe(at(times.forward.middle) + own.time);

@@ -146,6 +146,8 @@ test.each([
   ['torchtitan', 5, 1, [4, 5, 5, 5, 3]],
   ['torchtitan', 4, 2, [2, 3, 3, 3, 3, 3, 3, 2]],
   [[7, 6, 5, 4], 4, 1, [7, 6, 5, 4]],
+  // The last normalization and the head by themselves.
+  [[8, 7, 7, 0], 4, 1, [8, 7, 7, 0]],
   [['layers.7', 'layers[13]', 'layers.18'], 4, 1, [7, 6, 5, 4]],
 ] as const)('%s: %i ranks with %i stages each have %o blocks', (stages, pipeline, chunks, blocks) => {
   const { parallel } = costOf({ pipeline, chunks, stages }, { gpus: 4 * pipeline });

@@ -52,14 +52,15 @@ export function timeCollectives(
   });
 }
 
-/** Operators with what they wait for. */
+/** Operators with what they wait for; the host takes a call of a collective for so many `launches`. */
 export function withCollectives(
   { forward, backward, weight }: OperatorTimes,
   collectives: readonly TimedCollective[],
+  launches: number,
 ): OperatorTimes {
   return {
-    forward: waitingFor(forward, collectives, 'forward'),
-    backward: waitingFor(backward, collectives, 'backward'),
+    forward: waitingFor(forward, collectives, 'forward', launches),
+    backward: waitingFor(backward, collectives, 'backward', launches),
     // What is exchanged in backward are gradients of what other layers gave.
     weight,
   };
@@ -69,13 +70,13 @@ function waitingFor(
   times: PassTimes,
   collectives: readonly TimedCollective[],
   pass: MeshCollective['pass'],
+  launches: number,
 ): PassTimes {
-  // The host launches each of them.
   const added: Partial<Record<keyof PassTimes, (own: TimedCollective) => number>> = {
     middle: ({ time }) => time,
     low: ({ low }) => low,
     high: ({ high }) => high,
-    launches: ({ times: count = 1 }) => count,
+    launches: ({ times: count = 1 }) => count * launches,
   };
   return columnsBy((key) => {
     const addedTo = added[key];

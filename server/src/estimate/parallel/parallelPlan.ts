@@ -9,6 +9,7 @@
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import { collectiveTime } from '../../communication/collectiveTime.ts';
 import type { Placement } from '../../communication/placement.ts';
+import type { FrameworkBehaviour } from '../../frameworks/behaviour.ts';
 import { findFramework, optionValues } from '../../frameworks/registry.ts';
 import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
 import { floatAt, itemAt } from '../../model/at.ts';
@@ -17,7 +18,7 @@ import type { ParallelScenario, Scenario } from '../../model/scenario.ts';
 import { type Bytes, bytes, type Seconds, seconds } from '../../model/units.ts';
 import { areAlikeRanges, blockRun } from '../../parallel/blockRun.ts';
 import type { OperatorRange } from '../../parallel/operatorRange.ts';
-import { crossingTensors, cutIntoStages, cutsOf } from '../../parallel/pipelineStages.ts';
+import { behindBlocks, crossingTensors, cutIntoStages, cutsOf } from '../../parallel/pipelineStages.ts';
 import type { ShardedTraining } from '../../parallel/shardedTraining.ts';
 import { shardTraining } from '../../parallel/shardTraining.ts';
 import { stageTraining } from '../../parallel/stageTraining.ts';
@@ -112,6 +113,7 @@ export function planParallel(
     graph: TrainingGraph,
     begin: number,
     { lowered, times }: Pick<LoweredStep, 'lowered' | 'times'>,
+    behaviour: FrameworkBehaviour,
   ): TimedStage => {
     const isOwn = (operator: number): boolean => operator >= 0 && operator < graph.costs.length;
     const asked = sharded.collectives
@@ -148,7 +150,8 @@ export function planParallel(
     return {
       kernels,
       collectives,
-      times: collectives.length === 0 ? kernels : withCollectives(kernels, collectives),
+      times:
+        collectives.length === 0 ? kernels : withCollectives(kernels, collectives, launchesOfCall(behaviour)),
     };
   };
   const planned = (
@@ -156,7 +159,7 @@ export function planParallel(
     begin: number,
   ): Pick<StagePlan, 'plan' | 'kernels' | 'collectives'> => {
     const whole = planStep(graph, own, cluster);
-    const { times, kernels, collectives } = timed(graph, begin, whole);
+    const { times, kernels, collectives } = timed(graph, begin, whole, whole.behaviour);
     return { plan: times === whole.times ? whole : { ...whole, times }, kernels, collectives };
   };
   const operators = sharded.training.costs.length;
@@ -176,14 +179,19 @@ export function planParallel(
     };
   }
   // Where to cut is a question of kernels: nothing is exchanged.
-  const { computed } = computeStep(sharded.training, { ...own, gpus: 1, nodes: 1 }, cluster);
-  const { forward, backward } = timed(sharded.training, 0, computed).times;
+  const { behaviour, computed } = computeStep(sharded.training, { ...own, gpus: 1, nodes: 1 }, cluster);
+  const { forward, backward } = timed(sharded.training, 0, computed, behaviour).times;
   const cuts = cutsOf(training.analysis);
   const { middle } = backward;
   const times = forward.middle.map((time, index) => time + floatAt(middle, index));
   const shape = { ranks: parallel.pipeline, chunks: parallel.chunks };
   const ranks = stagesOfRanks(parallel.schedule, shape);
-  const ranges = cutIntoStages(parallel.stages, cuts, times, ranks);
+  const ranges = cutIntoStages(
+    parallel.stages,
+    { cuts, behind: behindBlocks(training.analysis) },
+    times,
+    ranks,
+  );
   if (ranges === undefined) return undefined;
   const run = blockRun(training.analysis, cuts);
   const known: ReturnType<typeof planned>[] = [];
@@ -214,6 +222,9 @@ export function planParallel(
   }));
   return { parallel, layout, sharded, ranks, stages: withSharedGradients(stages, sharded, layout, cluster) };
 }
+
+const launchesOfCall = ({ collectiveCall, launch }: FrameworkBehaviour): number =>
+  collectiveCall === undefined ? 1 : collectiveCall / launch.middle;
 
 const rankOf = (ranks: readonly (readonly number[])[], stage: number): number =>
   ranks.findIndex((own) => own.includes(stage));
@@ -264,7 +275,7 @@ export const surerStages = (parallel: ParallelPlan): ParallelPlan => ({
   stages: parallel.stages.map((stage) => {
     if (stage.like !== undefined) return stage;
     const whole = surerAsWhole({ ...stage.plan, times: stage.kernels });
-    const times = withCollectives(whole.times, stage.collectives);
+    const times = withCollectives(whole.times, stage.collectives, launchesOfCall(whole.behaviour));
     return { ...stage, kernels: whole.times, plan: { ...whole, times } };
   }),
 });
