@@ -10,12 +10,13 @@ import { readMeasured } from '../measured/readMeasured.ts';
 import { accuracyPage, accuracyTable, type Entry, rowLines } from './accuracyPage.ts';
 import { collectiveSection, judgeCollectives } from './collectives.ts';
 import { dataSets } from './dataSets.ts';
-import { graphOpener } from './graphs.ts';
+import { graphOpener, type OpenGraph } from './graphs.ts';
 import { doubtsOfAll, judgeRanges, type RangedStep } from './heldRanges.ts';
 import { baselineRatios, judgeDataSet, ratiosOf, statisticsOf } from './judge.ts';
 import { kernelEntries, type LayerEntry, layerEntry, layerTable } from './layerPage.ts';
 import { layerSets } from './layerSets.ts';
-import { megatronRows, nanotronRows } from './parallel/parallelRows.ts';
+import { judgeNanotron } from './parallel/judgeNanotron.ts';
+import { megatronRows } from './parallel/megatronRows.ts';
 import { parallelSection } from './parallel/parallelSection.ts';
 import { judgeBatches, judgeLivePeaks, judgePeaks, livePeaks, peakSection } from './peaks.ts';
 import { judgeLanguage, languageSection } from './scaling/languageSection.ts';
@@ -69,9 +70,8 @@ export function validate(
   else if (listed) for (const { title, rows } of scaled) lines.push(title, ...scaledLines(rows));
   const language = judgeLanguage(languageSteps(measured, open));
   if (listed) lines.push('Language models', ...scaledLines(language));
-  const nanotron = nanotronRows(shared, open);
-  const parallel = parallelSection(nanotron, megatronRows(shared));
-  if (nanotron === undefined) absent.push('GPUs that share a copy of a model');
+  const parallel = judgeParallel(root, shared, open);
+  if (parallel === '') absent.push('GPUs that share a copy of a model');
   ranged.push(...language);
   const ranges = judgeRanges(ranged);
   const fitted = doubtsOfAll(ranged);
@@ -98,6 +98,10 @@ export function validate(
     absent,
   };
 }
+
+/** Steps of GPUs that share a copy of a model; empty where their tables are absent. */
+export const judgeParallel = (root: string, shared: string, open: OpenGraph): string =>
+  parallelSection(judgeNanotron(root, shared, open), megatronRows(shared));
 
 /** Each half of the families is predicted with corrections fitted to the other half. */
 function timmEntries(

@@ -6,7 +6,8 @@
 import { numberIn } from '../../measured/readMeasured.ts';
 import { graphOpener } from '../graphs.ts';
 import { percent } from '../percent.ts';
-import { nanotronRows, type ParallelRow } from './parallelRows.ts';
+import { judgeNanotron } from './judgeNanotron.ts';
+import type { ParallelRow } from './parallelRow.ts';
 
 interface Choice {
   readonly model: string;
@@ -44,10 +45,20 @@ function choicesOf(rows: readonly ParallelRow[]): readonly Choice[] {
   });
 }
 
+/** Over every row: by default settings, and with what is known or fitted of the cluster. */
 export function choiceTableOf(root: string, shared: string): string {
-  const found = nanotronRows(shared, graphOpener(root, shared), 1);
+  const found = judgeNanotron(root, shared, graphOpener(root, shared), 1);
   if (found === undefined) return 'The table of nanotron is absent.';
-  const choices = choicesOf(found.rows);
+  return [
+    'By default settings',
+    ...linesOf(choicesOf(found.usual)),
+    '',
+    'With the cluster of the study, and times of the host fitted to the other sizes of the model',
+    ...linesOf(choicesOf(found.fitted)),
+  ].join('\n');
+}
+
+function linesOf(choices: readonly Choice[]): readonly string[] {
   const mean = (of: readonly number[]): number => of.reduce((total, each) => total + each, 0) / of.length;
   const lineOf = (title: string, some: readonly Choice[]): string =>
     `${title}: ${some.length} cells, regret mean ${percent(mean(some.map(({ regret }) => regret)))}, worst ${percent(Math.max(...some.map(({ regret }) => regret)))}, rank correlation ${mean(some.map(({ order }) => order)).toFixed(2)}`;
@@ -57,15 +68,15 @@ export function choiceTableOf(root: string, shared: string): string {
         `${model} on ${nodes} nodes: ${layouts} layouts, regret ${percent(regret)}, rank correlation ${order.toFixed(2)}`,
     ),
     lineOf(
-      'to 8 nodes',
-      choices.filter(({ nodes }) => nodes <= 8),
+      'to 32 nodes',
+      choices.filter(({ nodes }) => nodes <= 32),
     ),
     lineOf(
-      '16 nodes and more',
-      choices.filter(({ nodes }) => nodes > 8),
+      '64 nodes',
+      choices.filter(({ nodes }) => nodes > 32),
     ),
     lineOf('all', choices),
-  ].join('\n');
+  ];
 }
 
 /** Spearman's: that of the ranks; ties have the order they come in. */
