@@ -26,24 +26,35 @@ batch, seq = 2, 128
 # Samples of a wave: those of `speech.ts`.
 samples = 160_000
 # Types whose forward asks for values, which meta tensors lack: they run on the CPU, with random weights.
-with_values = {'deberta-v2', 'layoutlm'}
+with_values = {'deberta-v2', 'layoutlm', 'idefics3', 'smolvlm'}
 # Types whose forward takes one mask for each kind of layer.
 masked_by_layer = {'gemma2', 'gemma3_text', 'gemma4_text', 'qwen2', 'qwen3', 'gpt_oss', 'cohere2', 'ministral', 'olmo3', 'smollm3',
                    'exaone4', 'qwen2_moe', 'qwen3_next', 'qwen3_5_text', 'qwen3_5_moe_text', 'olmo_hybrid',
                    'granitemoehybrid'}
 
 
+# Types that read images beside text: images become tokens first, so that each part is counted by itself.
+with_images = {'llava', 'llava_next', 'llava_onevision', 'vipllava', 'paligemma', 'gemma3', 'idefics3', 'smolvlm',
+               'qwen2_vl', 'qwen2_5_vl', 'qwen3_vl', 'qwen3_vl_moe', 'qwen3_5', 'qwen3_5_moe'}
+# Those of them that read an image as four parts and a small one beside.
+tiled = {'llava_next', 'llava_onevision'}
+# Those that read patches, of which an image has 32 × 32; they ask for values.
+of_patches = {kind for kind in with_images if kind.startswith('qwen')}
+# Parameters of the largest model that runs on the CPU.
+largest = 100_000_000
+
+
 def device_of(kind):
     return 'cpu' if kind in with_values else 'meta'
 
 
-def build(fields):
+def build(fields, device=None):
     fields = dict(fields)
     config = transformers.AutoConfig.for_model(fields.pop('model_type'), **fields)
     config._attn_implementation = 'eager'
     config._experts_implementation = 'batched_mm'
     config.use_cache = False
-    with torch.device(device_of(config.model_type)):
+    with torch.device(device or device_of(config.model_type)):
         return getattr(transformers, config.architectures[0])(config).eval()
 
 
@@ -85,6 +96,56 @@ def example(model):
     return inputs
 
 
+def images(config, make=torch.zeros):
+    """What `get_image_features` takes, for one image of each sequence."""
+    vision, kind = config.vision_config, config.model_type
+    if kind in of_patches:
+        size = vision.in_channels * vision.temporal_patch_size * vision.patch_size**2
+        grid = torch.tensor([[1, 32, 32]] * batch, device='cpu')
+        return {'pixel_values': make(batch * 1024, size), 'image_grid_thw': grid}
+    shape = (vision.num_channels, vision.image_size, vision.image_size)
+    if kind in tiled:
+        size = 2 * vision.image_size
+        return {'pixel_values': make(batch, 5, *shape), 'image_sizes': torch.tensor([[size, size]] * batch, device='cpu')}
+    if kind in {'idefics3', 'smolvlm'}:
+        return {'pixel_values': make(batch, 1, *shape) + 1}
+    return {'pixel_values': make(batch, *shape)}
+
+
+def image_tokens(features, config):
+    """Tokens of one image."""
+    given = features.pooler_output
+    elements = given.numel() if torch.is_tensor(given) else sum(each.numel() for each in given)
+    return elements // config.get_text_config().hidden_size // batch
+
+
+def count_images(model, device):
+    """FLOPs of both parts, and tokens of a sequence: `seq`, or as many as an image needs and sixteen."""
+    config = model.config
+    with torch.no_grad(), torch.device(device), FlopCounterMode(display=False) as tower:
+        features = model.model.get_image_features(**images(config))
+    tokens = max(seq, image_tokens(features, config) + 16)
+    ids = torch.zeros(batch, tokens, dtype=torch.long, device=device)
+    with torch.no_grad(), torch.device(device), FlopCounterMode(display=False) as text:
+        language = getattr(model.model, 'language_model', None) or model.model.text_model
+        output = language(inputs_embeds=model.get_input_embeddings()(ids), attention_mask=text_mask(config, tokens, device))
+        model.lm_head(output.last_hidden_state)
+    return tower.get_total_flops() + text.get_total_flops(), tokens
+
+
+def on_device(model, fields):
+    if fields['model_type'] not in of_patches:
+        return model, device_of(fields['model_type'])
+    return build(fields, 'cpu'), 'cpu'
+
+
+def text_mask(config, tokens, device):
+    mask = torch.zeros(batch, 1, tokens, tokens, device=device)
+    text = config.get_text_config()
+    layers = set(getattr(text, 'layer_types', None) or [])
+    return {layer: None if layer == 'linear_attention' else mask for layer in layers} if text.model_type in masked_by_layer and layers else mask
+
+
 def count(fields):
     model = build(fields)
     counts = {
@@ -92,6 +153,11 @@ def count(fields):
         'trained': sum(p.numel() for p in model.parameters() if p.requires_grad),
     }
     try:
+        if fields['model_type'] in of_patches and counts['parameters'] > largest:
+            return {**counts, 'seq': 1024 // model.config.vision_config.spatial_merge_size**2 + 16}
+        if fields['model_type'] in with_images:
+            counts['flops'], tokens = count_images(*on_device(model, fields))
+            return {**counts, **({'seq': tokens} if tokens != seq else {})}
         with torch.no_grad(), FlopCounterMode(display=False) as counter, torch.device(device_of(fields['model_type'])):
             model(**example(model))
         counts['flops'] = counter.get_total_flops()

@@ -46,12 +46,30 @@ smaller = {
 def build(fields):
     fields = dict(fields)
     config = transformers.AutoConfig.for_model(fields.pop('model_type'), **fields)
-    config.use_cache = False
+    config.use_cache = config.get_text_config().use_cache = False
     return getattr(transformers, config.architectures[0])(config).train()
+
+
+def example_with_images(model):
+    """One image in each sequence, whose tokens come first."""
+    config = model.config
+    given = counts.images(config, torch.randn)
+    with torch.no_grad():
+        places = counts.image_tokens(model.model.get_image_features(**given), config)
+    marker = config.image_token_id
+    length = max(counts.seq, places + 16)
+    ids = torch.randint(3, config.get_text_config().vocab_size - 4, (counts.batch, length))
+    ids[:, :places] = marker
+    name = 'mm_token_type_ids' if config.model_type in counts.of_patches else 'token_type_ids'
+    asked = config.model_type in counts.of_patches | {'gemma3', 'paligemma'}
+    kinds = {name: (ids == marker).long()} if asked else {}
+    return {'input_ids': ids, **given, **kinds}
 
 
 def example(model):
     config = model.config
+    if config.model_type in counts.with_images:
+        return example_with_images(model)
     ids = lambda: torch.randint(3, config.get_text_config().vocab_size, (counts.batch, counts.length(config)))
     if config.model_type in {'clip', 'siglip'}:
         vision = config.vision_config

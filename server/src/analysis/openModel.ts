@@ -174,6 +174,7 @@ function openConfig(text: string, name: string, options: OpenOptions): OpenedMod
     issues: [
       ...spec.issues,
       ...assumedLength(spec, options),
+      ...assumedImages(spec, options),
       ...opened.issues.map(({ span: _, ...issue }) => issue),
     ],
   };
@@ -188,6 +189,18 @@ function assumedLength({ length }: SpecOfConfig, { dimensions = {} }: OpenOption
       severity: 'information',
       message: `The config does not say how long a sequence is, and ${length} tokens are assumed`,
       unset: ['seq'],
+    },
+  ];
+}
+
+function assumedImages({ imageTokens }: SpecOfConfig, { dimensions = {} }: OpenOptions): readonly Issue[] {
+  if (imageTokens === undefined || dimensions.images !== undefined) return [];
+  return [
+    {
+      code: 'config/assumed-images',
+      severity: 'information',
+      message: `The config does not say how many images a sequence has, and one of ${imageTokens} tokens is assumed`,
+      unset: ['images'],
     },
   ];
 }

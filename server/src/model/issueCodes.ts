@@ -123,6 +123,11 @@ export const issueCodes = {
     explanation:
       'A config says how long a sequence may be, not how long it is in training. Time and memory of attention and activations depend on it. Give `seq` a value.',
   },
+  'config/assumed-images': {
+    title: 'The number of images is assumed',
+    explanation:
+      'A config does not say how many images a sequence has, nor how large they are where a model takes any size. Their tokens are a part of the sequence. Give `images` a value: how many each sequence has.',
+  },
   'config/part': {
     title: 'A part of the model in a config is left out',
     explanation:

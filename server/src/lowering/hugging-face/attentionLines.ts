@@ -37,6 +37,8 @@ export interface Attention {
   readonly gate?: 'own' | 'of-query';
   /** Whether rotated elements are joined with the others even where there are none. */
   readonly rejoined?: boolean;
+  /** Whether what the kernel gives is copied, as results of several calls are joined. */
+  readonly copied?: boolean;
   /** Whether queries, keys and values are copied behind their transposition (`contiguous()`). */
   readonly contiguous?: boolean;
   readonly causal: boolean;
@@ -175,6 +177,7 @@ export function kernelLines(of: Attention, prefix: string, place: AttentionPlace
   return [
     ...(written ? writtenKernel(of, prefix, place) : fusedKernel(of, prefix, place)),
     `${prefix}joined: transpose(1, 2)`,
+    ...(of.copied === true ? [`${prefix}together: repeat(1, 1, 1, 1)`] : []),
     `${prefix}merged: reshape(${place.rows ?? 'batch'}, ${place.length}, ${of.heads * of.headSize})`,
   ];
 }

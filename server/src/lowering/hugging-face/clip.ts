@@ -3,6 +3,7 @@
  * 5.18) and SigLIP (arXiv 2303.15343; modeling_siglip.py), whole or one tower alone.
  */
 
+import { itemAt } from '../../model/at.ts';
 import { activationBlocks, activationCall, activationOf } from './activations.ts';
 import { type Attention, attentionLines } from './attentionLines.ts';
 import type { ConfigFields } from './configFields.ts';
@@ -24,7 +25,7 @@ export const clipTypes: Readonly<Record<string, Writer>> = {
 
 const isProjected = ({ architecture = '' }: ConfigFields): boolean => architecture.endsWith('WithProjection');
 
-interface Tower {
+export interface Tower {
   readonly dims: Readonly<Record<string, number>>;
   readonly inputs: Readonly<Record<string, string>>;
   readonly blocks: Readonly<Record<string, readonly string[]>>;
@@ -113,7 +114,34 @@ function textTower(fields: ConfigFields, family: Family, isWhole = true, whole =
 
 const projectionOf = (fields: ConfigFields): number => fields.size('projection_dim');
 
-function visionTower(fields: ConfigFields, family: Family, isWhole = true, whole = fields): Tower {
+/** A tower inside a model that reads other layers of it than the last. */
+export interface InnerTower {
+  /** How many images there are: arithmetic over dims. */
+  readonly images: string;
+  /** After how many layers its results are read, each greater than the one before. */
+  readonly depths: readonly number[];
+}
+
+/** The name of what a tower gives after so many layers. */
+export const featuresAt = (depth: number, layers: number): string =>
+  depth >= layers ? 'vision_encoder' : `vision_encoder_${depth}`;
+
+/** Layers as one run, or as several that end where results are read. */
+export function runLines(layers: number, depths: readonly number[]): readonly string[] {
+  const ends = [...new Set([...depths.filter((depth) => depth > 0 && depth < layers), layers])];
+  const starts = [0, ...ends];
+  return ends.map(
+    (end, index) => `${featuresAt(end, layers)}: vision_layer() * ${end - itemAt(starts, index)}`,
+  );
+}
+
+export function visionTower(
+  fields: ConfigFields,
+  family: Family,
+  isWhole = true,
+  whole = fields,
+  { images, depths }: InnerTower = { images: 'batch', depths: [] },
+): Tower {
   const norm = layerNorm(fields.number('layer_norm_eps', family === 'clip' ? 1e-5 : 1e-6))('vision_size');
   const image = fields.size('image_size');
   const patch = fields.size('patch_size');
@@ -121,14 +149,15 @@ function visionTower(fields: ConfigFields, family: Family, isWhole = true, whole
   const isClip = family === 'clip';
   const pooled = isClip
     ? ['vision_first: select(vision_encoder, 1, 0)', `vision_pooled: ${norm}`]
-    : [...(fields.flag('vision_use_head', true) ? poolingLines(fields, norm) : [])];
+    : [...(fields.flag('vision_use_head', true) ? poolingLines(fields, norm, images) : [])];
+  const layers = fields.size('num_hidden_layers');
   return {
     dims: { places: isClip ? patches + 1 : patches, vision_size: fields.size('hidden_size') },
     inputs: {
-      image: `float32[batch, ${fields.size('num_channels')}, ${image}, ${image}]`,
+      image: `float32[${images}, ${fields.size('num_channels')}, ${image}, ${image}]`,
       places_of_image: 'int64[1, places]',
     },
-    blocks: { vision_layer: blockLines(fields, 'vision_size', 'places', false) },
+    blocks: { vision_layer: blockLines(fields, 'vision_size', 'places', false, images) },
     layers: [
       `patch_embedding: Conv2d(vision_size, kernel_size=${patch}, stride=${patch}${isClip ? ', bias=False' : ''}) from image`,
       'flat: flatten(2)',
@@ -136,14 +165,14 @@ function visionTower(fields: ConfigFields, family: Family, isWhole = true, whole
       ...(isClip
         ? [
             'class_embedding: Parameter(1, 1, vision_size)',
-            'class_embeds: expand(class_embedding, batch, 1, vision_size)',
+            `class_embeds: expand(class_embedding, ${images}, 1, vision_size)`,
             'with_class: cat((class_embeds, patch_embeds), dim=1)',
           ]
         : []),
       'vision_positions: Embedding(places, vision_size) from places_of_image',
       `vision_embedded: add(${isClip ? 'with_class' : 'patch_embeds'}, vision_positions)`,
       ...(isClip ? [`vision_pre_norm: ${norm}`] : []),
-      `vision_encoder: vision_layer() * ${fields.size('num_hidden_layers')}`,
+      ...runLines(layers, depths),
       ...(isClip ? [] : [`vision_post_norm: ${norm}`]),
       ...pooled,
       ...(isWhole && isClip ? [`visual_projection: Linear(${projectionOf(whole)}, bias=False)`] : []),
@@ -152,10 +181,10 @@ function visionTower(fields: ConfigFields, family: Family, isWhole = true, whole
 }
 
 /** Attention of one trained vector over all patches (`SiglipMultiheadAttentionPoolingHead`). */
-function poolingLines(fields: ConfigFields, norm: string): readonly string[] {
+function poolingLines(fields: ConfigFields, norm: string, images: string): readonly string[] {
   return [
     'probe: Parameter(1, 1, vision_size)',
-    'probes: expand(probe, batch, 1, vision_size)',
+    `probes: expand(probe, ${images}, 1, vision_size)`,
     ...attentionLines(
       { ...attentionOf(fields, false), written: true, dropout: 0 },
       {
@@ -165,6 +194,7 @@ function poolingLines(fields: ConfigFields, norm: string): readonly string[] {
         memoryLength: 'places',
         prefix: 'pool_',
         width: 'vision_size',
+        rows: images,
       },
     ),
     `pool_norm: ${norm}`,
@@ -191,11 +221,17 @@ function attentionOf(fields: ConfigFields, causal: boolean): Attention {
   };
 }
 
-function blockLines(fields: ConfigFields, width: string, length: string, causal: boolean): readonly string[] {
+function blockLines(
+  fields: ConfigFields,
+  width: string,
+  length: string,
+  causal: boolean,
+  rows = 'batch',
+): readonly string[] {
   const norm = layerNorm(fields.number('layer_norm_eps', 1e-5))(width);
   return [
     `layer_norm1: ${norm}`,
-    ...attentionLines(attentionOf(fields, causal), { source: 'layer_norm1', length, width }),
+    ...attentionLines(attentionOf(fields, causal), { source: 'layer_norm1', length, width, rows }),
     'residual: add(out_proj, input)',
     `layer_norm2: ${norm}`,
     `fc1: Linear(${fields.size('intermediate_size')})`,

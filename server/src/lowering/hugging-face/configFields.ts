@@ -161,11 +161,28 @@ export class ConfigFields {
     return new ConfigFields({ type: own, architecture: this.architecture, fields: value }, this.problems);
   }
 
-  /** A part of that type, which has the defaults of its type where the file leaves it out; old files have a copy that wins. */
-  part(name: string, type: string): ConfigFields {
+  /**
+   * A part of the type that it names, else of that of `standard`, whose other fields are those that the class of the whole gives
+   * it where the file has no such part.
+   */
+  partOr(name: string, standard: Readonly<Record<string, unknown>>): ConfigFields {
+    const value = this.#value(name);
+    const fields = isObject(value) ? value : standard;
+    const type = [fields.model_type, standard.model_type].find((each) => typeof each === 'string');
+    return new ConfigFields(
+      { type: typeof type === 'string' ? type : '', architecture: this.architecture, fields },
+      this.problems,
+    );
+  }
+
+  /**
+   * A part of that type, which has the defaults of its type where the file leaves it out, or those of `standard`; old files have a
+   * copy that wins.
+   */
+  part(name: string, type: string, standard: Readonly<Record<string, unknown>> = {}): ConfigFields {
     const given = [name, `${name}_dict`].map((key) => this.#value(key)).filter(isObject);
     return new ConfigFields(
-      { type, architecture: this.architecture, fields: Object.assign({}, ...given) },
+      { type, architecture: this.architecture, fields: Object.assign({}, standard, ...given) },
       this.problems,
     );
   }

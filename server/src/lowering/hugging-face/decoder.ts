@@ -8,7 +8,28 @@ import { type LatentAttention, latentAttentionLines } from './latentAttentionLin
 import { type Mixer, mixerLines, mixerNames } from './mixerLines.ts';
 import type { SpecParts } from './specText.ts';
 
+/** What makes tokens of images, and where they take the place of tokens of text. */
+export interface ImagePart {
+  readonly dims: Readonly<Record<string, number | string>>;
+  readonly inputs: Readonly<Record<string, string>>;
+  readonly blocks: Readonly<Record<string, readonly string[]>>;
+  /** The last gives `image_embeds`, [batch, images*image_tokens, hidden_size]. */
+  readonly lines: readonly string[];
+  /** Tokens of one image. */
+  readonly tokens: number;
+  /** Tensors like `image_embeds` that are added to the results of the first blocks, one each (DeepStack). */
+  readonly added?: readonly string[];
+  /** What is computed and not read. */
+  readonly unread?: readonly string[];
+  /** Whether tokens of text are scaled before those of images join them (Gemma). */
+  readonly joinsScaled?: boolean;
+  /** Whether attention is always given a mask. */
+  readonly masked?: boolean;
+}
+
 export interface Decoder {
+  /** Images of a sequence. */
+  readonly images?: ImagePart;
   readonly hidden: number;
   readonly vocabulary: number;
   /** Positions with a trained vector each; `undefined` where positions are rotated or biased. */
@@ -64,16 +85,22 @@ export type BlockOrder = 'pre' | 'post' | 'sandwich' | 'parallel' | 'parallel-tw
 /** `length`: tokens of a sequence, where somebody says so. */
 export function decoderParts(of: Decoder, name: string, length?: number): SpecParts {
   const norm = of.norm('hidden_size');
-  const seq = length ?? Math.min(of.longest, 2048);
+  const { images } = of;
+  const seq = length ?? lengthOf(of);
   const blocks: Record<string, readonly string[]> = {};
   const stack: string[] = [];
   const masks = new Map<string, readonly string[]>();
   const width = of.embedding ?? of.hidden;
-  const names = runNames(of.runs);
-  for (const [index, run] of of.runs.entries()) {
+  const added = images?.added ?? [];
+  const runs = separated(of.runs, added.length);
+  const names = runNames(runs);
+  for (const [index, run] of runs.entries()) {
     const { count, attention } = run;
     const runName = names[index] ?? 'decoder';
-    const mask = !('mixer' in attention) && !('latent' in attention) ? masksOf(attention, seq) : [];
+    const isAttention = !('mixer' in attention) && !('latent' in attention);
+    const mask = isAttention
+      ? masksOf(images?.masked === true ? { ...attention, masked: true } : attention, seq)
+      : [];
     for (const { name: maskName, lines } of mask) masks.set(maskName, lines);
     const [first, second] = mask.map(({ name: maskName }) => maskName);
     const masked =
@@ -85,16 +112,23 @@ export function decoderParts(of: Decoder, name: string, length?: number): SpecPa
       ...run,
       attention: masked,
     });
-    const previous = index === 0 ? embeddedName(of, width) : `layers_${index}`;
+    const before = index > 0 && index <= added.length ? `with_images_${index}` : `layers_${index}`;
+    const previous = index === 0 ? embeddedName(of, width) : before;
     stack.push(
-      `${of.runs.length === 1 ? 'layers' : `layers_${index + 1}`}: ${runName}() * ${count}${read === '' ? '' : ` from ${previous}${read}`}`,
+      `${runs.length === 1 ? 'layers' : `layers_${index + 1}`}: ${runName}() * ${count}${read === '' ? '' : ` from ${previous}${read}`}`,
+      ...addedLines(`layers_${index + 1}`, added[index], index + 1),
     );
   }
+  const isFirst = masks.size === 0 && images === undefined;
+  const scale = of.embeddingScale === true ? [`scaled: mul(${Math.sqrt(of.hidden)})`] : [];
   const layers = [
+    ...(images?.lines ?? []),
     ...[...masks.values()].flat(),
-    `embed_tokens: Embedding(vocab_size, ${width === of.hidden ? 'hidden_size' : width})${masks.size > 0 ? ' from tokens' : ''}`,
+    `embed_tokens: Embedding(vocab_size, ${width === of.hidden ? 'hidden_size' : width})${isFirst ? '' : ' from tokens'}`,
     ...(width === of.hidden ? [] : ['project_in: Linear(hidden_size, bias=False)']),
-    ...(of.embeddingScale === true ? [`scaled: mul(${Math.sqrt(of.hidden)})`] : []),
+    ...(images?.joinsScaled === true ? scale : []),
+    ...(images === undefined ? [] : joiningLines),
+    ...(images?.joinsScaled === true ? [] : scale),
     ...(of.positions === undefined
       ? []
       : [
@@ -111,24 +145,64 @@ export function decoderParts(of: Decoder, name: string, length?: number): SpecPa
     ...(hasLogits(of) ? softcapLines(of) : []),
     ...(hasLogits(of) ? scaleLines('logits', of.logitScale) : []),
   ];
-  const lines = [...Object.values(blocks).flat(), ...layers];
+  const lines = [...Object.values({ ...images?.blocks, ...blocks }).flat(), ...layers];
   return {
     name,
     comments: [],
     dims: {
       batch: 8,
       seq,
+      ...(images === undefined ? {} : { images: 1, ...images.dims }),
       hidden_size: of.hidden,
       vocab_size: of.vocabulary,
     },
     inputs: {
       tokens: 'int64[batch, seq]',
       ...(of.positions === undefined ? {} : { positions: 'int64[1, seq]' }),
+      ...images?.inputs,
     },
-    blocks: { ...activationBlocks(lines), ...of.blocks, ...blocks },
+    blocks: { ...activationBlocks(lines), ...of.blocks, ...images?.blocks, ...blocks },
     layers,
+    ...(images?.unread === undefined || images.unread.length === 0
+      ? {}
+      : { outputs: [...images.unread, layers.at(-1)?.split(':')[0] ?? ''] }),
+    ...(images === undefined ? {} : { images: images.tokens }),
   };
 }
+
+/** The first blocks as runs of their own. */
+function separated(runs: readonly Run[], count: number): readonly Run[] {
+  const [first, ...others] = runs;
+  if (first === undefined || count === 0) return runs;
+  const rest = separated(
+    first.count > 1 ? [{ ...first, count: first.count - 1 }, ...others] : others,
+    count - 1,
+  );
+  return [{ ...first, count: 1 }, ...rest];
+}
+
+/** What a tensor adds to the tokens of images behind a block (`_deepstack_process` of modeling_qwen3_vl.py). */
+const addedLines = (block: string, tensor: string | undefined, count: number): readonly string[] =>
+  tensor === undefined
+    ? []
+    : [
+        `of_images_${count}: narrow(${block}, 1, 0, images*image_tokens)`,
+        `added_${count}: add(of_images_${count}, ${tensor})`,
+        `of_text_${count}: narrow(${block}, 1, images*image_tokens, seq - images*image_tokens)`,
+        `with_images_${count}: cat((added_${count}, of_text_${count}), dim=1)`,
+      ];
+
+/** Tokens of a sequence where nobody says so: with an image in it, no fewer of text than a quarter of the usual ones. */
+function lengthOf({ longest, images }: Decoder): number {
+  const usual = Math.min(longest, 2048);
+  return images === undefined ? usual : Math.max(usual, images.tokens + Math.ceil(usual / 4));
+}
+
+/** Tokens of images in the place of the first ones of a sequence: `masked_scatter` copies as many elements. */
+const joiningLines = [
+  'text_embeds: narrow(1, images*image_tokens, seq - images*image_tokens)',
+  'merged: cat((image_embeds, text_embeds), dim=1)',
+];
 
 /**
  * The masks that an attention is given: written scores always have one, the kernel of `scaled_dot_product_attention` where a window
@@ -208,7 +282,13 @@ export function headLines({ head, headBias }: Pick<Decoder, 'head' | 'headBias'>
 const hasLogits = ({ head }: Decoder): boolean => head === 'tied' || head === 'own';
 
 const scaledName = (of: Decoder, width: number): string =>
-  of.embeddingScale === true ? 'scaled' : width === of.hidden ? 'embed_tokens' : 'project_in';
+  of.images !== undefined && (of.images.joinsScaled === true || of.embeddingScale !== true)
+    ? 'merged'
+    : of.embeddingScale === true
+      ? 'scaled'
+      : width === of.hidden
+        ? 'embed_tokens'
+        : 'project_in';
 
 /** A name for every run; runs of equal blocks share one. What they differ in is in the name. */
 function runNames(runs: readonly Run[]): readonly string[] {

@@ -23,6 +23,8 @@ import { encoderTypes } from './encoderTypes.ts';
 import { esm } from './esm.ts';
 import { expertTypes } from './expertTypes.ts';
 import { gemma4 } from './gemma4.ts';
+import { imageTypes } from './imageText.ts';
+import type { DecoderType } from './llamaLike.ts';
 import { mambaTypes } from './mambaTypes.ts';
 import { modernBert } from './modernBert.ts';
 import { nomicBert } from './nomicBert.ts';
@@ -43,6 +45,8 @@ export interface SpecOfConfig {
   readonly dimensions: readonly string[];
   /** Tokens of a sequence, which a config does not say; absent where the model reads none. */
   readonly length?: number;
+  /** Tokens of an image, of which a sequence is taken to have one; absent where the model reads none beside text. */
+  readonly imageTokens?: number;
   readonly issues: readonly Issue[];
 }
 
@@ -60,6 +64,9 @@ function specOf(config: HuggingFaceConfig, name: string, sizes: Sizes): SpecOfCo
   const write = writerOf(config.type);
   if (write !== undefined) return specBy(write, config, nameOf(config, name), sizes, notes);
   const text = textPartOf(config);
+  const writeImages = text === undefined ? undefined : writerOfImages(config, text.type);
+  if (text !== undefined && writeImages !== undefined)
+    return specBy(writeImages, text, nameOf(config, name), sizes, notes);
   const writeText = text === undefined ? undefined : writerOf(text.type);
   if (text !== undefined && writeText !== undefined) {
     const part: Issue = {
@@ -109,7 +116,8 @@ function specBy(
   const known = Object.entries(sizes).filter(([dimension]) => dimensions.includes(dimension));
   const dims = { ...parts.dims, ...Object.fromEntries(known) };
   const length = typeof dims.seq === 'number' ? { length: dims.seq } : {};
-  return { text: specText({ ...parts, dims, comments }), dimensions, issues, ...length };
+  const images = parts.images === undefined ? {} : { imageTokens: parts.images };
+  return { text: specText({ ...parts, dims, comments }), dimensions, issues, ...length, ...images };
 }
 
 /** Ends of the names of classes whose head the types here write. */
@@ -133,15 +141,40 @@ type WriteSpec = (fields: ConfigFields, name: string, length?: number) => SpecPa
 const writerOf = (type: string): WriteSpec | undefined =>
   Object.hasOwn(types, type) ? types[type] : undefined;
 
+/** The writer of a model that reads images, where its tower and its language model are known. */
+function writerOfImages(config: HuggingFaceConfig, textType: string): WriteSpec | undefined {
+  const imagesOf = Object.hasOwn(imageTypes, config.type) ? imageTypes[config.type] : undefined;
+  const decoderOf = Object.hasOwn(stackTypes, textType) ? stackTypes[textType] : undefined;
+  if (imagesOf === undefined || decoderOf === undefined) return undefined;
+  // Whether the tower is known is said before anything is written.
+  if (imagesOf(new ConfigFields(config)) === undefined) return undefined;
+  return (fields, name, length) => {
+    const images = imagesOf(new ConfigFields(config, fields.problems));
+    // The head of the whole is a product alone, whatever the language model by itself does to logits.
+    const { softcap: _, logitScale: __, ...decoder } = decoderOf(fields);
+    return decoderParts(
+      { ...decoder, headBias: false, ...(images === undefined ? {} : { images }) },
+      name,
+      length,
+    );
+  };
+}
+
+/** Language models of one stack of blocks. */
+const stackTypes: Readonly<Record<string, DecoderType>> = {
+  ...decoderTypes,
+  ...expertTypes,
+  ...linearAttentionTypes,
+  ...mambaTypes,
+};
+
 /** Every type of model that is known, by `model_type`. */
 const types: Readonly<Record<string, WriteSpec>> = {
   ...Object.fromEntries(
-    Object.entries({ ...decoderTypes, ...expertTypes, ...linearAttentionTypes, ...mambaTypes }).map(
-      ([name, type]) => [
-        name,
-        (fields: ConfigFields, title: string, length?: number) => decoderParts(type(fields), title, length),
-      ],
-    ),
+    Object.entries(stackTypes).map(([name, type]) => [
+      name,
+      (fields: ConfigFields, title: string, length?: number) => decoderParts(type(fields), title, length),
+    ]),
   ),
   ...encoderTypes,
   ...vitTypes,
@@ -171,7 +204,7 @@ const types: Readonly<Record<string, WriteSpec>> = {
   'unispeech-sat': speechEncoder,
 };
 
-export const knownTypes = Object.keys(types);
+export const knownTypes = [...Object.keys(types), ...Object.keys(imageTypes)];
 
 const failed = (code: 'config/unreadable' | 'config/unknown-type', message: string): SpecOfConfig => ({
   text: undefined,

@@ -9,6 +9,8 @@ export interface SpecParts {
   readonly blocks: Readonly<Record<string, readonly string[]>>;
   readonly layers: readonly string[];
   readonly outputs?: readonly string[];
+  /** Tokens of an image, of which every sequence has `images`. */
+  readonly images?: number;
 }
 
 export function specText(parts: SpecParts): string {
