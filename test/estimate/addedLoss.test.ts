@@ -54,6 +54,21 @@ test.each([
   expect(estimate(opened).said).toBeUndefined();
 });
 
+test.each([
+  ['one token of 16', '  - last: Slice(embed, [15], [16], [1])\n', '16 tokens of a sequence'],
+  ['all tokens', '', undefined],
+])('says where the logits are of %s', (_, last, said) => {
+  const text = `inputs: { x: "int64[4, 16]" }
+layers:
+  - embed: Embedding(1000, 64) from x
+${last}  - head: Linear(64, 1000)
+`;
+  const { issues } = estimate(openLayerSpec(text, 'm.layers.yaml'));
+  const found = issues.find(({ code }) => code === 'graph/last-token-logits');
+  if (said === undefined) expect(found).toBeUndefined();
+  else expect(found).toMatchObject({ severity: 'warning', message: expect.stringContaining(said) });
+});
+
 const head = `inputs: { x: "int64[2, 16]", labels: "int64[32]" }
 layers:
   - embed: Embedding(1000, 64) from x

@@ -14,6 +14,14 @@ const text: ModelAnalysis = {
   ],
 };
 
+const limited: ModelAnalysis = {
+  ...dynamic,
+  symbols: [
+    { name: 'batch', default: undefined, limit: 64 },
+    { name: 'seq', default: undefined, limit: 1024 },
+  ],
+};
+
 function resolve(requests: readonly ScenarioRequest[], analysis: ModelAnalysis = dynamic) {
   const { scenario, cluster, issues } = resolveScenario(requests, analysis);
   return { scenario, cluster, issues, codes: issues.map(({ severity, code }) => `${severity} ${code}`) };
@@ -184,4 +192,14 @@ describe('batch and dimensions', () => {
       'The model has no symbolic dimension `sequence`; it has batch, seq',
     ]);
   });
+});
+
+test.each<[ScenarioRequest, readonly string[]]>([
+  [{ batch: 64, dimensions: { seq: 1024 } }, []],
+  [{ batch: 65, dimensions: { seq: 1024 } }, ['`batch` is 65', 'at most 64']],
+  [{ batch: 2, dimensions: { seq: 2048 } }, ['`seq` is 2048', 'at most 1024']],
+])('a size beyond what the model was exported for is said: %j', (request, words) => {
+  const found = resolve([request], limited).issues.filter(({ code }) => code === 'scenario/out-of-range');
+  expect(found).toHaveLength(words.length === 0 ? 0 : 1);
+  for (const word of words) expect(found[0]?.message).toContain(word);
 });

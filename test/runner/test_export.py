@@ -108,7 +108,36 @@ class Strange(nn.Module):
         return x @ self.weight
 
 
+class Generator(nn.Module):
+    """As nanoGPT: a longest sequence, and without labels the logits of the last token alone."""
+
+    def __init__(self, per_sample: bool = False) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(50, 8)
+        self.places = nn.Embedding(256, 8)
+        self.head = nn.Linear(8, 50)
+        self.per_sample = per_sample
+
+    def forward(self, tokens, targets=None):
+        length = tokens.shape[1]
+        assert length <= 256, "too long"
+        x = self.embed(tokens) + self.places(torch.arange(length, device=tokens.device))
+        if targets is None:
+            return self.head(x[:, [-1], :])
+        scores = self.head(x.mean(1)) if self.per_sample else self.head(x).flatten(0, 1)
+        return nn.functional.cross_entropy(scores, targets.reshape(-1))
+
+
 class Inputs(unittest.TestCase):
+    def test_gives_labels_that_may_be_left_out(self) -> None:
+        inputs = inputs_of(Generator(), None, {})
+        self.assertEqual(list(inputs.tensors), ["tokens"])
+        by_token, by_sample = inputs.with_labels(Generator())
+        self.assertEqual([tuple(each.tensors["targets"].shape) for each in (by_token, by_sample)], [(2, 128), (2,)])
+        self.assertEqual(by_token.open["targets"], {0: "batch", 1: "seq"})
+        self.assertEqual(by_sample.notes, ["targets is int64[batch], so that the program has its loss"])
+        self.assertEqual(inputs_of(Wrapped(nn.Linear(6, 2)), None, {}).with_labels(Wrapped(nn.Linear(6, 2))), [])
+
     def test_follows_the_first_layer(self) -> None:
         for layer, shape, dtype, names in (
             (nn.Embedding(10, 4), (2, 128), torch.int64, {0: "batch", 1: "seq"}),
@@ -176,6 +205,27 @@ class Programs(unittest.TestCase):
         self.assertEqual(notes, ["seq is fixed, because the model does not export with it open"])
         self.assertEqual(len(program.range_constraints), 1)
 
+    def test_computes_the_loss_of_labels_up_to_the_longest_sequence(self) -> None:
+        from layercost_export.program import export_program
+
+        for per_sample, shape in ((False, "batch, seq"), (True, "batch")):
+            with self.subTest(shape):
+                with torch.device("meta"):
+                    model = Generator(per_sample)
+                program, names, notes = export_program(model, None, {})
+                self.assertEqual(sorted(names.values()), ["batch", "seq"])
+                self.assertEqual(notes, [f"targets is int64[{shape}], so that the program has its loss"])
+                self.assertEqual(sorted(each.upper for each in program.range_constraints.values())[0], 256)
+
+    def test_leaves_labels_out_where_a_person_gave_the_inputs(self) -> None:
+        from layercost_export.program import export_program
+
+        with torch.device("meta"):
+            model = Generator()
+        program, _, notes = export_program(model, None, {"tokens": "int64[batch, 64]"})
+        self.assertEqual(notes, [])
+        self.assertNotIn("targets", [node.name for node in program.graph.nodes if node.op == "placeholder"])
+
     def test_exports_the_model_of_a_config(self) -> None:
         try:
             import transformers  # noqa: F401
@@ -193,7 +243,8 @@ class Programs(unittest.TestCase):
             sum(each.numel() for each in model.parameters()), 2 * 6400 + 2 * 4096 + 2 * 2048 + 3 * 8192 + 3 * 64
         )
         _, names, notes = export_program(model, None, {})
-        self.assertEqual((sorted(names.values()), notes), (["batch", "seq"], []))
+        labels = "labels is int64[batch, seq], so that the program has its loss"
+        self.assertEqual((sorted(names.values()), notes), (["batch", "seq"], [labels]))
 
 
 if __name__ == "__main__":

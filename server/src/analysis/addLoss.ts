@@ -48,6 +48,24 @@ export function tokenLogits(whole: ModelAnalysis): Logits | undefined {
 }
 
 /**
+ * How many tokens the model reads of each sequence where `logits` are of one of them, as models that generate text compute
+ * them where they get no labels; `undefined` where they are of all.
+ */
+export function tokensOfLastLogits(whole: ModelAnalysis, { shape }: Logits): Dimension | undefined {
+  if (shape.length !== 3 || shape[1] !== 1) return undefined;
+  const { graph } = shortest(whole);
+  const classes = shape[2];
+  for (const { type, inputs } of graph.operators) {
+    const [table = '', tokens = ''] = inputs;
+    const [rows] = shapeOf(graph, table) ?? [];
+    if (type !== 'Gather' || rows === undefined || classes === undefined) continue;
+    const read = equalDimensions(rows, classes) ? shapeOf(graph, tokens)?.at(-1) : undefined;
+    if (read !== undefined && read !== 1) return read;
+  }
+  return undefined;
+}
+
+/**
  * The output that a person says is logits: the last that has classes, behind the samples in tables, images and volumes,
  * behind the tokens in sequences, as PyTorch's models have them.
  */

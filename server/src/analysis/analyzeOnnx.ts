@@ -27,7 +27,7 @@ import { issuesOfComputedWeights } from './issuesOfComputedWeights.ts';
 import { issuesOfFusedOperators } from './issuesOfFusedOperators.ts';
 import { joinBatchStatistics } from './joinBatchStatistics.ts';
 import { joinSlices } from './joinSlices.ts';
-import type { ModelAnalysis } from './modelAnalysis.ts';
+import type { ModelAnalysis, ModelSymbol } from './modelAnalysis.ts';
 import { collectOperatorKinds } from './operatorKinds.ts';
 import { originOf } from './originOf.ts';
 import { planCosting } from './planCosting.ts';
@@ -173,10 +173,7 @@ function* analyzeGraph({
     ...(provided?.batchSymbol === undefined
       ? batchOf(finished)
       : { batchSymbol: provided.batchSymbol, fixedBatch: undefined }),
-    symbols: symbolNames(finished, provided).map((name) => ({
-      name,
-      default: provided?.symbolDefaults.get(name),
-    })),
+    symbols: symbolNames(finished, provided).map((name) => symbolOf(name, provided)),
     issues,
     costing: planCosting(finished, auxiliary),
   };
@@ -235,6 +232,11 @@ function batchOf(graph: Graph): Pick<ModelAnalysis, 'batchSymbol' | 'fixedBatch'
 }
 
 /** Symbols of all shapes, those of the inputs first, and those whose value a lowering has put into the graph. */
+function symbolOf(name: string, provided: ProvidedStructure | undefined): ModelSymbol {
+  const limit = provided?.symbolLimits?.get(name);
+  return { name, default: provided?.symbolDefaults.get(name), ...(limit === undefined ? {} : { limit }) };
+}
+
 function symbolNames(graph: Graph, provided: ProvidedStructure | undefined): readonly string[] {
   const names = new Set<string>();
   for (const name of graph.inputs) addSymbols(graph.values.get(name)?.type, names);

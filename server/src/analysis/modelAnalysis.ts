@@ -1,3 +1,11 @@
+export interface ModelSymbol {
+  readonly name: string;
+  /** What a layer spec gives it. */
+  readonly default: number | undefined;
+  /** The largest value that the model was exported for. */
+  readonly limit?: number;
+}
+
 /** What analysis gives: the graph with shapes, its layers, its parameters, and what is wrong with them. */
 
 import type { Composites } from '../composites/findComposites.ts';
@@ -21,8 +29,8 @@ export interface ModelAnalysis {
   readonly batchSymbol: string | undefined;
   /** The batch where the model fixes it. */
   readonly fixedBatch: number | undefined;
-  /** Symbols of the graph in order of appearance, with the default a layer spec gives. */
-  readonly symbols: readonly { readonly name: string; readonly default: number | undefined }[];
+  /** Symbols of the graph in order of appearance. */
+  readonly symbols: readonly ModelSymbol[];
   readonly issues: readonly Issue[];
   /** What costing a training step needs whatever the scenario. */
   readonly costing: CostingPlan;

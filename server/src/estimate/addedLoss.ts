@@ -1,9 +1,16 @@
 /** The loss that a training step needs and its model lacks, as it is asked for. */
 
-import { addCrossEntropy, anyLogits, hasLoss, type Logits, tokenLogits } from '../analysis/addLoss.ts';
+import {
+  addCrossEntropy,
+  anyLogits,
+  hasLoss,
+  type Logits,
+  tokenLogits,
+  tokensOfLastLogits,
+} from '../analysis/addLoss.ts';
 import type { ModelAnalysis } from '../analysis/modelAnalysis.ts';
 import type { OpenedModel } from '../analysis/openedModel.ts';
-import { printDimension } from '../model/dimension.ts';
+import { type Dimension, printDimension } from '../model/dimension.ts';
 import type { Issue } from '../model/issue.ts';
 import type { LossChoice, ScenarioRequest } from '../model/scenario.ts';
 
@@ -39,7 +46,13 @@ function lossOf(analysis: ModelAnalysis, asked: LossChoice): AddedLoss {
 function findLoss(analysis: ModelAnalysis, asked: LossChoice): AddedLoss {
   if (hasLoss(analysis)) return { issues: [] };
   const logits = tokenLogits(analysis) ?? (asked === 'cross-entropy' ? anyLogits(analysis) : undefined);
-  if (logits !== undefined) return { added: addCrossEntropy(analysis, logits), issues: [addedIssue(logits)] };
+  if (logits !== undefined) {
+    const read = tokensOfLastLogits(analysis, logits);
+    return {
+      added: addCrossEntropy(analysis, logits),
+      issues: [addedIssue(logits), ...(read === undefined ? [] : [lastTokenIssue(logits, read)])],
+    };
+  }
   if (asked === 'auto') return { issues: [] };
   const message =
     'No output of the model has an axis of classes, so that there is nothing to take the cross-entropy of; set `loss` to `none`, or write the loss into the model';
@@ -50,4 +63,10 @@ const addedIssue = ({ shape, layer }: Logits): Issue => ({
   code: 'scenario/added-loss',
   severity: 'information',
   message: `The model ends in logits [${shape.map(printDimension).join(', ')}] at \`${layer}\` and has no loss: cross-entropy is costed as its last layer; set \`loss\` to \`none\` to leave it out`,
+});
+
+const lastTokenIssue = ({ layer }: Logits, read: Dimension): Issue => ({
+  code: 'graph/last-token-logits',
+  severity: 'warning',
+  message: `The model reads ${printDimension(read)} tokens of a sequence and gives the logits of one, at \`${layer}\`. A training step computes all of them, so it takes longer and more memory; export the model with its labels`,
 });

@@ -260,11 +260,12 @@ const sharedWork = (share: number): string =>
 
 /** A file may be read and still give no number: then that is said, not a table of unknowns. */
 function nothingCosted({ costs, analysis }: TrainingGraph): Issue {
-  const [first] = costs;
+  const index = costs.findIndex(({ kind }) => kind === 'unknown');
+  const first = costs[index];
   if (first?.kind !== 'unknown') {
     return nothing('The graph has no operators, so there is nothing to cost; export the model again');
   }
-  const { name, type } = analysis.graph.operators[0] ?? { name: '', type: 'operator' };
+  const { name, type } = analysis.graph.operators[index] ?? { name: '', type: 'operator' };
   return nothing(
     `No operator could be costed; the first is ${type}${name === '' ? '' : ` \`${name}\``}: ${first.reason}`,
   );

@@ -466,10 +466,19 @@ function bindDimensions(
   report: Report,
 ): Readonly<Record<string, number>> {
   const bound: Record<string, number> = {};
-  for (const { name, default: standard } of analysis.symbols) {
-    const value = name === analysis.batchSymbol ? batch : (given.get(name) ?? standard);
+  for (const { name, default: standard, limit } of analysis.symbols) {
+    const isBatch = name === analysis.batchSymbol;
+    const value = isBatch ? batch : (given.get(name) ?? standard);
     if (value !== undefined) bound[name] = value;
-    else {
+    if (value !== undefined && limit !== undefined && value > limit) {
+      report(
+        'warning',
+        'scenario/out-of-range',
+        `Dimension \`${name}\` is ${value}, but the model was exported for at most ${limit}; give at most ${limit}, or export it for more`,
+        isBatch ? 'batch' : 'dimensions',
+      );
+    }
+    if (value === undefined) {
       report(
         'warning',
         'shape/unbound-dimension',

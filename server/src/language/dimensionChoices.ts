@@ -18,10 +18,17 @@ export interface DimensionChoice {
 export function dimensionChoices({ estimate }: ModelView): readonly DimensionChoice[] {
   const { opened, scenario, issues } = estimate;
   const unset = new Set(issues.flatMap((issue) => issue.unset ?? []));
-  const symbols = (opened.analysis?.symbols ?? []).map(({ name }) => name);
-  return [...new Set([...unset, ...symbols])].map((name) => {
+  const symbols = opened.analysis?.symbols ?? [];
+  return [...new Set([...unset, ...symbols.map(({ name }) => name)])].map((name) => {
     const value = unset.has(name) ? undefined : scenario?.dimensions[name];
-    return { name, ...(value === undefined ? {} : { value }), ...usualSize(axisOf(name, estimate)) };
+    const { proposal, meaning } = usualSize(axisOf(name, estimate));
+    const limit = symbols.find((symbol) => symbol.name === name)?.limit;
+    return {
+      name,
+      ...(value === undefined ? {} : { value }),
+      proposal: limit === undefined ? proposal : Math.min(proposal, limit),
+      meaning,
+    };
   });
 }
 

@@ -17,6 +17,8 @@ export interface ProvidedStructure {
   readonly roles: ReadonlyMap<string, ValueRole>;
   /** Values that symbolic dimensions take when a scenario gives none. */
   readonly symbolDefaults: ReadonlyMap<string, number>;
+  /** The largest values that the source allows for symbolic dimensions. */
+  readonly symbolLimits?: ReadonlyMap<string, number>;
   /** The symbol that is the batch, where the lowering knows it; else the leading dimension of the first input. */
   readonly batchSymbol?: string;
   /** Symbols whose missing value the lowering has reported, where they came from. */

@@ -280,6 +280,11 @@ export const issueCodes = {
     explanation: 'Totals that contain it are lower bounds.',
     leavesOut: true,
   },
+  'graph/last-token-logits': {
+    title: 'The logits are those of the last token',
+    explanation:
+      'Models such as nanoGPT compute the logits of the last token alone where they get no labels, as they do to generate text. Training computes those of all tokens, and the head and the loss are a large part of a small model. Export the model with its labels among the inputs.',
+  },
   'graph/nothing-costed': {
     title: 'No part of the model could be costed',
     explanation: 'The other messages say why. Most often a symbolic dimension has no value.',
@@ -466,6 +471,11 @@ export const issueCodes = {
   'scenario/invalid': {
     title: 'A scenario option has a wrong value',
     explanation: 'The message names the option and the values it takes.',
+  },
+  'scenario/out-of-range': {
+    title: 'A dimension is larger than the model allows',
+    explanation:
+      'An archive of `torch.export` says for which sizes the program holds. A model that checks its length against a longest one, such as a table of positions, fails at a longer one.',
   },
   'scenario/fixed-batch': {
     title: 'The model fixes its batch size',

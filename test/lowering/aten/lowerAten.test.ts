@@ -50,3 +50,7 @@ test('products, masks and choices become their operators', () => {
   const [product, dropout] = words.analysis?.graph.operators.slice(-2) ?? [];
   expect(dropout?.inputs[0]).toBe(product?.outputs[0]);
 });
+
+test('the largest batch that the archive was exported for is kept', () => {
+  expect(opened.analysis?.symbols).toEqual([{ name: 's77', default: undefined, limit: 64 }]);
+});

@@ -87,9 +87,25 @@ export function lowerAten(
   ];
   const { calls } = lowering;
   const { detached } = graph;
-  const structure = { layers: graph.layers, calls, roles, detached, symbolDefaults: new Map(), issues };
+  const symbolLimits = new Map(
+    [...program.ranges].flatMap(([symbol, { greatest }]) =>
+      greatest === undefined || greatest >= unlimited ? [] : [[symbol, greatest]],
+    ),
+  );
+  const structure: ProvidedStructure = {
+    layers: graph.layers,
+    calls,
+    roles,
+    detached,
+    symbolDefaults: new Map(),
+    symbolLimits,
+    issues,
+  };
   return { model: graph.build(name, outputs), structure };
 }
+
+/** What torch writes for no bound: the largest integer of its own, or of 64 bits. */
+const unlimited = 2 ** 31;
 
 interface Lowering {
   readonly checkpoints: Checkpoints;

@@ -19,6 +19,10 @@ SEQUENCE = 128
 """Of the example; open too where the program allows it."""
 
 
+LABELS = ("labels", "targets", "label", "target")
+"""What models call the labels that they compute their own loss from."""
+
+
 @dataclass
 class Inputs:
     """Tensors by parameter of `forward`, and by parameter the names of dimensions that stay open."""
@@ -26,6 +30,29 @@ class Inputs:
     tensors: dict[str, Any]
     open: dict[str, dict[int, str]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+
+    def with_labels(self, model: torch.nn.Module) -> "list[Inputs]":
+        """
+        The same with labels that `forward` may be called without, in the shapes that they can have: of each token, or of each
+        sample. What a model computes without them is often another network, as for generation: its last position alone.
+        """
+        named = [each.name for each in parameters_of(model) if each.name in LABELS and each.default is None]
+        first = next(iter(self.tensors.values()), None)
+        if len(named) != 1 or not isinstance(first, torch.Tensor) or not self.open:
+            return []
+        name = named[0]
+        dims = next(iter(self.open.values()))
+        by_token = first.dtype == torch.int64 and first.dim() == 2
+        shapes = [(first.shape, dims), (first.shape[:1], {0: dims[0]})] if by_token else [(first.shape[:1], {0: dims[0]})]
+        return [
+            Inputs(
+                {**self.tensors, name: torch.empty(shape, dtype=torch.int64, device="meta")},
+                {**self.open, name: dimensions},
+                [*self.notes, f"{name} is int64[{', '.join(dimensions.values())}], so that the program has its loss"],
+            )
+            for shape, dimensions in shapes
+            if 0 in dims and len(dimensions) == len(shape)
+        ]
 
 
 def inputs_of(model: torch.nn.Module, module: Optional[ModuleType], given: dict[str, str]) -> Inputs:

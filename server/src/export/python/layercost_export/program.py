@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Optional
@@ -19,18 +20,19 @@ def export_program(
 ) -> "tuple[torch.export.ExportedProgram, dict[str, str], list[str]]":
     """The program, the names of its open dimensions by symbol, and what about it a person should know."""
     inputs = inputs_of(model, module, given)
+    # Labels that a person left out are left out.
+    is_guessed = not given and getattr(module, "layercost_inputs", None) is None
     errors: list[Exception] = []
-    for names in attempts(inputs):
-        try:
-            program = torch.export.export(
-                model, (), inputs.tensors, dynamic_shapes=dynamic(inputs, names), strict=False
-            )
-        except Exception as error:  # noqa: BLE001 - the tracer raises whatever the model does
-            errors.append(error)
-            continue
-        fixed = [name for name in open_names(inputs) if name not in names]
-        notes = [f"{name} is fixed, because the model does not export with it open" for name in fixed]
-        return program, names_of_symbols(program, inputs), [*inputs.notes, *notes]
+    for tried in [*(inputs.with_labels(model) if is_guessed else []), inputs]:
+        errors = []
+        for names in attempts(tried):
+            program = exported(model, tried, names, errors)
+            if program is None:
+                continue
+            found = names_of_symbols(program, tried)
+            fixed = [name for name in open_names(tried) if name not in found.values()]
+            notes = [f"{name} is fixed, because the model does not export with it open" for name in fixed]
+            return program, found, [*tried.notes, *notes]
     first = str(errors[0]).strip().split("\n")[0] if errors else ""
     raise Refusal("export", f"torch.export refuses the model: {type(errors[0]).__name__}: {first}")
 
@@ -41,13 +43,48 @@ def open_names(inputs: Inputs) -> list[str]:
     return sorted(names, key=lambda name: (name != "batch", name))
 
 
-def attempts(inputs: Inputs) -> list[list[str]]:
+def attempts(inputs: Inputs) -> "list[list[str]]":
+    """Names of dimensions that are open, fewer each time."""
     names = open_names(inputs)
-    fewer = [names[:count] for count in range(len(names), -1, -1)]
-    return fewer
+    return [names[:count] for count in range(len(names), -1, -1)]
 
 
-def dynamic(inputs: Inputs, names: list[str]) -> Any:
+def exported(
+    model: torch.nn.Module, inputs: Inputs, names: "list[str]", errors: "list[Exception]"
+) -> "Optional[torch.export.ExportedProgram]":
+    """
+    With these dimensions open; what torch says against it is added to `errors`. A model that checks its length against a longest
+    one is exported once more, with the ranges that torch suggests.
+    """
+    shapes = dynamic(inputs, names)
+    for _ in range(2):
+        try:
+            return torch.export.export(model, (), inputs.tensors, dynamic_shapes=shapes, strict=False)
+        except Exception as error:  # noqa: BLE001 - the tracer raises whatever the model does
+            errors.append(error)
+            refined = with_suggested_ranges(str(error), shapes)
+        if refined is None:
+            return None
+        shapes = refined
+    return None
+
+
+def with_suggested_ranges(message: str, shapes: Any) -> Any:
+    """Nothing where torch suggests none, or constants in their place."""
+    _, found, fixes = message.partition("Suggested fixes:")
+    # What torch appends to its message is no fix, and its own reader of them fails at it.
+    lines = [line for line in fixes.split("\n") if re.fullmatch(r"\s*\w+ = .+", line)]
+    if not found or not lines:
+        return None
+    try:
+        from torch.export.dynamic_shapes import refine_dynamic_shapes_from_suggested_fixes
+
+        return refine_dynamic_shapes_from_suggested_fixes("\n".join([found, *lines]), shapes)
+    except Exception:  # noqa: BLE001 - the message is prose of another release
+        return None
+
+
+def dynamic(inputs: Inputs, names: "list[str]") -> Any:
     dims = {name: torch.export.Dim(name) for name in names}
     return {
         parameter: {
