@@ -35,7 +35,8 @@ masked_by_layer = {'gemma2', 'gemma3_text', 'gemma4_text', 'qwen2', 'qwen3', 'gp
 
 # Types that read images beside text: images become tokens first, so that each part is counted by itself.
 with_images = {'llava', 'llava_next', 'llava_onevision', 'vipllava', 'paligemma', 'gemma3', 'idefics3', 'smolvlm',
-               'qwen2_vl', 'qwen2_5_vl', 'qwen3_vl', 'qwen3_vl_moe', 'qwen3_5', 'qwen3_5_moe'}
+               'qwen2_vl', 'qwen2_5_vl', 'qwen3_vl', 'qwen3_vl_moe', 'qwen3_5', 'qwen3_5_moe',
+               'internvl', 'mistral3', 'aya_vision', 'cohere2_vision'}
 # Those of them that read an image as four parts and a small one beside.
 tiled = {'llava_next', 'llava_onevision'}
 # Those that read patches, of which an image has 32 × 32; they ask for values.
@@ -103,7 +104,11 @@ def images(config, make=torch.zeros):
         size = vision.in_channels * vision.temporal_patch_size * vision.patch_size**2
         grid = torch.tensor([[1, 32, 32]] * batch, device='cpu')
         return {'pixel_values': make(batch * 1024, size), 'image_grid_thw': grid}
-    shape = (vision.num_channels, vision.image_size, vision.image_size)
+    if vision.model_type == 'pixtral':
+        size = 32 * vision.patch_size
+        return {'pixel_values': make(batch, vision.num_channels, size, size), 'image_sizes': torch.tensor([[size, size]] * batch, device='cpu')}
+    size = vision.image_size[0] if isinstance(vision.image_size, (list, tuple)) else vision.image_size
+    shape = (vision.num_channels, size, size)
     if kind in tiled:
         size = 2 * vision.image_size
         return {'pixel_values': make(batch, 5, *shape), 'image_sizes': torch.tensor([[size, size]] * batch, device='cpu')}
@@ -133,8 +138,12 @@ def count_images(model, device):
     return tower.get_total_flops() + text.get_total_flops(), tokens
 
 
+def asks_values(fields):
+    return fields['model_type'] in of_patches or fields['vision_config'].get('model_type') == 'pixtral'
+
+
 def on_device(model, fields):
-    if fields['model_type'] not in of_patches:
+    if not asks_values(fields):
         return model, device_of(fields['model_type'])
     return build(fields, 'cpu'), 'cpu'
 
@@ -153,8 +162,9 @@ def count(fields):
         'trained': sum(p.numel() for p in model.parameters() if p.requires_grad),
     }
     try:
-        if fields['model_type'] in of_patches and counts['parameters'] > largest:
-            return {**counts, 'seq': 1024 // model.config.vision_config.spatial_merge_size**2 + 16}
+        if fields['model_type'] in with_images and asks_values(fields) and counts['parameters'] > largest:
+            merge = getattr(model.config, 'spatial_merge_size', None) or getattr(model.config.vision_config, 'spatial_merge_size', 1)
+            return {**counts, 'seq': 1024 // merge**2 + 16}
         if fields['model_type'] in with_images:
             counts['flops'], tokens = count_images(*on_device(model, fields))
             return {**counts, **({'seq': tokens} if tokens != seq else {})}

@@ -161,6 +161,14 @@ export class ConfigFields {
     return new ConfigFields({ type: own, architecture: this.architecture, fields: value }, this.problems);
   }
 
+  /** The same config where fields that the file leaves out are these. */
+  withDefaults(standard: Readonly<Record<string, unknown>>): ConfigFields {
+    return new ConfigFields(
+      { ...this.#config, fields: { ...standard, ...this.#config.fields } },
+      this.problems,
+    );
+  }
+
   /**
    * A part of the type that it names, else of that of `standard`, whose other fields are those that the class of the whole gives
    * it where the file has no such part.

@@ -3,18 +3,16 @@
  * (transformers 5.18, `get_image_features` of `modeling_*.py`).
  */
 
-import { activationCall, knownActivation } from './activations.ts';
 import { featuresAt, type InnerTower, visionTower } from './clip.ts';
 import type { ConfigFields } from './configFields.ts';
 import type { ImagePart } from './decoder.ts';
+import { allImages, imageEmbeds, projectorLines, shuffleLines } from './imageLines.ts';
 import { layerNorm, rmsNorm } from './normalizations.ts';
+import { internVl, mistral3, pixtralLlava, withPixtralDefaults } from './otherTowers.ts';
 import { qwenImageTypes } from './qwenVision.ts';
 
 /** `undefined` where the tower is not known. */
 type ImagesOf = (fields: ConfigFields) => ImagePart | undefined;
-
-/** Images of all sequences. */
-const allImages = 'batch*images';
 
 type Standard = Readonly<Record<string, unknown>>;
 
@@ -86,26 +84,16 @@ function readLines({ names }: Features, dropsFirst: boolean): readonly string[] 
   ];
 }
 
-/** Two layers, as LLaVA's (`LlavaMultiModalProjector`). */
-function projectorLines(fields: ConfigFields): readonly string[] {
-  const bias = fields.flag('multimodal_projector_bias', true) ? '' : ', bias=False';
-  return [
-    `linear_1: Linear(hidden_size${bias})`,
-    `projector_act: ${activationCall(knownActivation(fields, fields.text('projector_hidden_act', 'gelu')))}`,
-    `linear_2: Linear(hidden_size${bias})`,
-  ];
-}
-
-const imageEmbeds = 'image_embeds: reshape(batch, images*image_tokens, hidden_size)';
-
 /** An image as one (LLaVA), or as four parts of it and a small one beside (`tiles`, LLaVA-NeXT). */
 const llava =
   (standard: Standard, layer: number, isTiled = false): ImagesOf =>
   (fields) => {
     const tiles = isTiled ? 5 : 1;
+    const vision = fields.partOr('vision_config', standard);
+    if (vision.type === 'pixtral' && !isTiled) return pixtralLlava(fields, withPixtralDefaults(vision));
     const features = featuresOf(
       fields,
-      fields.partOr('vision_config', standard),
+      vision,
       readLayers(fields, 'vision_feature_layer', layer),
       isTiled ? `${allImages}*${tiles}` : allImages,
     );
@@ -237,17 +225,36 @@ const idefics3: ImagesOf = (fields) => {
   };
 };
 
-/** Squares of `scale` by `scale` tokens as one, each axis by itself (`pixel_shuffle`). */
-const shuffleLines = (source: string, side: number, scale: number): readonly string[] => {
-  const small = Math.floor(side / scale);
-  return [
-    `wide: reshape(${source}, ${allImages}, ${side}, ${small}, vision_size*${scale})`,
-    'turned: permute(0, 2, 1, 3)',
-    `square: reshape(${allImages}, ${small}, ${small}, vision_size*${scale * scale})`,
-    'upright: permute(0, 2, 1, 3)',
-    `shuffled: reshape(${allImages}, ${small * small}, vision_size*${scale * scale})`,
-  ];
-};
+/** Cohere's: neighbours side by side in one token, and two layers with a gate between. */
+const gatedProjector =
+  (standard: Standard, isNormalized: boolean): ImagesOf =>
+  (fields) => {
+    const vision = fields.partOr('vision_config', { model_type: 'siglip_vision_model', ...standard });
+    const layers = isNormalized ? readLayers(fields, 'vision_feature_layer', -1) : undefined;
+    const features = featuresOf(fields, vision, layers);
+    if (features === undefined) return undefined;
+    const scale = fields.size('downsample_factor');
+    const small = Math.floor(features.side / scale);
+    const given = fields.optionalSize('alignment_intermediate_size');
+    const norm = layerNorm(fields.number('adapter_layer_norm_eps', 1e-6));
+    return {
+      ...features.part,
+      dims: { ...features.part.dims, image_tokens: small * small },
+      lines: [
+        ...features.part.lines,
+        ...readLines(features, false),
+        ...shuffleLines('features', features.side, scale),
+        ...(isNormalized ? [`projector_norm: ${norm(`vision_size*${scale * scale}`)}`] : []),
+        `linear_1: Linear(${given ?? 'hidden_size'})`,
+        'projected, projector_gate: chunk(2, dim=-1)',
+        'projector_act: SiLU() from projector_gate',
+        'projector_gated: mul(projector_act, projected)',
+        'linear_2: Linear(hidden_size)',
+        imageEmbeds,
+      ],
+      tokens: small * small,
+    };
+  };
 
 export const imageTypes: Readonly<Record<string, ImagesOf>> = {
   llava: llava(clipStandard, -2),
@@ -270,5 +277,29 @@ export const imageTypes: Readonly<Record<string, ImagesOf>> = {
   gemma3,
   idefics3,
   smolvlm: idefics3,
+  internvl: internVl,
+  mistral3,
+  aya_vision: gatedProjector(
+    {
+      hidden_size: 1152,
+      intermediate_size: 4304,
+      patch_size: 14,
+      image_size: 384,
+      num_hidden_layers: 26,
+      num_attention_heads: 14,
+      vision_use_head: false,
+    },
+    true,
+  ),
+  cohere2_vision: gatedProjector(
+    {
+      hidden_size: 1152,
+      intermediate_size: 3072,
+      image_size: 512,
+      num_hidden_layers: 27,
+      num_attention_heads: 12,
+    },
+    false,
+  ),
   ...qwenImageTypes,
 };
