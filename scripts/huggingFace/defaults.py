@@ -57,7 +57,7 @@ def known(model_type, named):
     share = (getattr(config(), 'rope_parameters', None) or {}).get('partial_rotary_factor', 1)
     if share != 1:
         defaults['partial_rotary_factor'] = share
-    return {'names': names, 'defaults': defaults}
+    return {'names': {name: own for name, own in names.items() if name in named}, 'defaults': defaults}
 
 
 def table(types):

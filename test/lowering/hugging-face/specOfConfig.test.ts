@@ -84,7 +84,7 @@ test.each([
   [JSON.stringify({ ...llama, hidden_size: '4096' }), '`hidden_size` must be a whole number of at least 1'],
   [JSON.stringify({ ...llama, hidden_size: null }), '`hidden_size` is missing: correct it in the file'],
   [JSON.stringify({ ...llama, num_hidden_layers: 1e300 }), '`num_hidden_layers` must be a whole number'],
-  [JSON.stringify({ ...llama, hidden_act: 'xielu' }), 'the activation "xielu" is not known'],
+  [JSON.stringify({ ...llama, hidden_act: 'laplace' }), 'the activation "laplace" is not known'],
   [
     JSON.stringify({ ...llama, architectures: ['LlamaForSomething'] }),
     'The head of the class "LlamaForSomething"',
@@ -124,8 +124,8 @@ test('of several networks the one of text is costed, and said to be a part', () 
     num_attention_heads: 20,
   };
   const { text, issues } = written({
-    model_type: 'cohere2_vision',
-    architectures: ['Cohere2VisionForConditionalGeneration'],
+    model_type: 'deepseek_vl',
+    architectures: ['DeepseekVLForConditionalGeneration'],
     text_config,
     vision_config: { hidden_size: 1152 },
   });
@@ -221,7 +221,7 @@ test('a tower that is not known is left out, and said to be', () => {
   const { issues } = written({
     model_type: 'llava',
     text_config: { model_type: 'llama' },
-    vision_config: { model_type: 'pixtral' },
+    vision_config: { model_type: 'sam' },
   });
   expect(issues.map(({ code }) => code)).toEqual(['config/part']);
 });

@@ -43,6 +43,7 @@ const activations: Readonly<Record<string, string>> = {
   tanh: 'Tanh()',
   sigmoid: 'Sigmoid()',
   mish: 'Mish()',
+  xielu: 'xielu()',
 };
 
 const writtenOut: Readonly<Record<string, readonly string[]>> = {
@@ -57,5 +58,26 @@ const writtenOut: Readonly<Record<string, readonly string[]>> = {
     'output: mul(half, shifted)',
   ],
   quick_gelu: ['scaled: mul(input, 1.702)', 'gate: sigmoid()', 'output: mul(input, gate)'],
+  // Two trained numbers (arXiv 2411.13010; `XIELUActivation`).
+  xielu: [
+    'alpha_p: Parameter(1)',
+    'rise: softplus()',
+    'alpha_n: Parameter(1)',
+    'fall_part: softplus()',
+    'fall: add(0.5)',
+    'rising: mul(rise, input)',
+    'squared: mul(rising, input)',
+    'linear: mul(input, 0.5)',
+    'above: add(squared, linear)',
+    'bounded: minimum(input, -1e-06)',
+    'grown: exp()',
+    'shifted: sub(1)',
+    'difference: sub(shifted, input)',
+    'falling: mul(difference, fall)',
+    'linear_below: mul(input, 0.5)',
+    'below: add(falling, linear_below)',
+    'is_above: Greater(input, 0)',
+    'output: where(is_above, above, below)',
+  ],
   relu_squared: ['positive: ReLU()', 'output: pow(2)'],
 };

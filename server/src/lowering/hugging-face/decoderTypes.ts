@@ -25,7 +25,7 @@ import {
 import { bareRmsNorm, headNorm, layerNorm, rmsNorm, wholeNorm } from './normalizations.ts';
 
 /** Cohere's normalizations, computed step by step (modeling_cohere.py, `CohereLayerNorm`); those of queries and keys have a scale per head. */
-const cohereNorms = (fields: ConfigFields) => ({
+export const cohereNorms = (fields: ConfigFields) => ({
   norm: () => 'cohere_norm()',
   blocks: {
     normalized: [
@@ -165,6 +165,11 @@ export const decoderTypes: Readonly<Record<string, DecoderType>> = {
   },
   glm4v_text: (fields) => glmSandwich(fields, true),
   glm_ocr_text: (fields) => glmSandwich(fields, false),
+  apertus: (fields) =>
+    llamaLike(fields, {
+      attention: { queryNorm: headNorm(fields) },
+      feedForward: () => plain(fields, false),
+    }),
   arcee: (fields) => llamaLike(fields, { feedForward: () => plain(fields, fields.flag('mlp_bias')) }),
   seed_oss: (fields) => llamaLike(fields, { attention: { outputBias: fields.flag('attention_out_bias') } }),
   qwen2,

@@ -8,6 +8,7 @@ import { activationOf } from './activations.ts';
 import type { Attention } from './attentionLines.ts';
 import type { ConfigFields } from './configFields.ts';
 import type { Decoder } from './decoder.ts';
+import { cohereNorms } from './decoderTypes.ts';
 import { mixture, sparseAfterDense, sparseBetween, sparseBySteps, sparseByTypes } from './experts.ts';
 import type { FeedForward } from './feedForwardLines.ts';
 import { latentAttentionOf } from './latentAttentionLines.ts';
@@ -126,6 +127,39 @@ function graniteShared(fields: ConfigFields, attention: Partial<Attention> = {})
   return llamaLike(fields, { ...granitesScales(fields), attention, feedForward: () => experts });
 }
 
+/** Cohere's blocks with experts, and dense ones before them. */
+const cohereMoe: DecoderType = (fields) => {
+  const eps = fields.number('rms_norm_eps', 0);
+  const shared = fields.optionalSize('num_shared_experts');
+  const hidden = fields.size('intermediate_size');
+  const experts = mixture(fields, {
+    experts: fields.size('num_experts'),
+    hidden,
+    ...(shared === undefined
+      ? {}
+      : {
+          shared: {
+            hidden: hidden * shared,
+            gate: false,
+            averaged: fields.text('shared_expert_combination_strategy', 'average') === 'average',
+          },
+        }),
+  });
+  const types = fields.list('mlp_layer_types');
+  const first = fields.number('first_k_dense_replace', 0);
+  const isDense = (layer: number): boolean =>
+    types === undefined ? layer < first : types[layer] !== 'sparse';
+  const alwaysRotates = fields.number('prefix_dense_sliding_window_pattern', 1) === 1;
+  return llamaLike(fields, {
+    ...(eps > 0 ? { norm: rmsNorm(eps) } : cohereNorms(fields)),
+    logitScale: fields.number('logit_scale', 1),
+    order: 'parallel',
+    rotates: (layer, window) => window !== undefined || (alwaysRotates && isDense(layer)),
+    feedForward: (layer) =>
+      isDense(layer) ? gated(fields, fields.size('prefix_dense_intermediate_size'), false) : experts,
+  });
+};
+
 export const expertTypes: Readonly<Record<string, DecoderType>> = {
   llama4_text: llama4,
   mixtral: (fields) => llamaLike(fields, { feedForward: () => mixture(fields) }),
@@ -229,6 +263,7 @@ export const expertTypes: Readonly<Record<string, DecoderType>> = {
       ),
     }),
   lfm2_moe: lfm2Moe,
+  cohere2_moe: cohereMoe,
   qwen3_omni_moe_text: qwen3Moe,
   glm4v_moe_text: (fields) =>
     llamaLike(fields, {

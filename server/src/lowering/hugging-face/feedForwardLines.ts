@@ -54,6 +54,8 @@ export interface Mixture {
     readonly bias?: boolean;
     /** Whether its gate and up are one projection. */
     readonly packed?: boolean;
+    /** Whether the mean of both is taken, not their sum (Command A with experts). */
+    readonly averaged?: boolean;
   };
 }
 
@@ -161,7 +163,10 @@ function mixtureLines(of: Mixture, source: string): readonly string[] {
   if (of.shared === undefined) return experts;
   const sharedOf = { bias: false, ...of.shared, activation: of.activation };
   const shared = (of.gated === false ? plainLines : gatedLines)(sharedOf, source, 'shared_');
-  if (!of.shared.gate) return [...experts, ...shared, `mixed: add(shared_down_proj, ${given})`];
+  if (!of.shared.gate) {
+    const mean = of.shared.averaged === true ? ['averaged: div(2)'] : [];
+    return [...experts, ...shared, `mixed: add(shared_down_proj, ${given})`, ...mean];
+  }
   return [
     ...experts,
     ...shared,

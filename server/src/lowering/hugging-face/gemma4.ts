@@ -92,8 +92,6 @@ export function gemma4(fields: ConfigFields, name: string, length?: number): Spe
 }
 
 function refuseUnknown(fields: ConfigFields): void {
-  if (fields.flag('enable_moe_block'))
-    fields.problems.push('`enable_moe_block` is true, and experts beside dense products are not known here');
   if (fields.text('use_bidirectional_attention', '') === 'all')
     fields.problems.push(
       '`use_bidirectional_attention` is "all", and attention to later tokens is not known here',
@@ -213,6 +211,7 @@ function blockLines(
     'residual: add(post_attention_layernorm, input)',
     `pre_feedforward_layernorm: ${own}`,
     ...fed,
+    ...(fields.flag('enable_moe_block') ? expertLines(fields, norm) : []),
     `post_feedforward_layernorm: ${own}`,
     'fed: add(post_feedforward_layernorm, residual)',
     ...(width === undefined
@@ -227,6 +226,33 @@ function blockLines(
         ]),
     'layer_scalar: Buffer(1)',
     `output: mul(${width === undefined ? 'fed' : 'with_own'}, layer_scalar)`,
+  ];
+}
+
+/**
+ * Experts beside the dense products, each behind normalizations of their own. The router reads what attention gave, scaled channel
+ * by channel (`Gemma4TextRouter`).
+ */
+function expertLines(fields: ConfigFields, norm: Normalization): readonly string[] {
+  const own = norm('hidden_size');
+  const width = fields.size('hidden_size');
+  const options = [
+    `num_experts=${fields.size('num_experts')}`,
+    `top_k=${fields.size('top_k_experts')}`,
+    "activation='gelu'",
+    'gated=True',
+    'expert_scale=True',
+  ];
+  return [
+    `post_feedforward_layernorm_1: ${own}`,
+    `router_norm: ${bareRmsNorm(fields.number('rms_norm_eps', 1e-6))('hidden_size')} from residual`,
+    'router_scale: Parameter(hidden_size)',
+    'router_scaled: mul(router_norm, router_scale)',
+    `routed_by: mul(${1 / Math.sqrt(width)})`,
+    `pre_feedforward_layernorm_2: ${own} from residual`,
+    `experts: MixtureOfExperts(hidden_size, ${fields.size('moe_intermediate_size')}, ${options.join(', ')}) from pre_feedforward_layernorm_2, routed_by`,
+    `post_feedforward_layernorm_2: ${own}`,
+    'both: add(post_feedforward_layernorm_1, post_feedforward_layernorm_2)',
   ];
 }
 

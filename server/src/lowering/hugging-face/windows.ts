@@ -68,7 +68,14 @@ const rules: Readonly<Record<string, Rule>> = {
   exaone4: butEvery(4),
   olmo3: butEvery(4),
   exaone_moe: butEvery(4),
-  cohere2_moe: butEvery(4),
+  cohere2_moe: (fields) => {
+    const first = fields.number('first_k_dense_replace', 0);
+    const [dense, sparse] = [
+      fields.number('prefix_dense_sliding_window_pattern', 1),
+      fields.number('sliding_window_pattern', 4),
+    ];
+    return (layer) => (layer < first ? (layer + 1) % dense : (layer - first + 1) % sparse) !== 0;
+  },
   afmoe: (fields) => {
     const period = fields.number('global_attn_every_n_layers', 4);
     return (layer) => (layer + 1) % period !== 0;

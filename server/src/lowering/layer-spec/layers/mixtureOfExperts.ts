@@ -33,6 +33,9 @@ export const mixtureOfExperts: LayerDefinition = {
     flag('gated', false, 'Whether a third matrix gates the activation (SwiGLU).', { beyond: true }),
     flag('bias', false, 'Whether the layers of experts have biases.'),
     flag('router_bias', false, 'Whether the router adds a bias.', { beyond: true }),
+    flag('expert_scale', false, 'Whether the share of each expert is multiplied by a trained number.', {
+      beyond: true,
+    }),
     number(
       'capacity_factor',
       'Tokens an expert has room for, in multiples of an equal share; all are computed, used or not. None: as many as the router sends.',
@@ -65,7 +68,10 @@ export const mixtureOfExperts: LayerDefinition = {
     const read =
       routed === undefined ? flat : call.emit('Reshape', [routed, call.integersConstant([-1, routedWidth])]);
     const scores = project(call, read, call.parameter('router.weight', [experts, routedWidth]), bias);
-    const probabilities = call.emit('Softmax', [scores], { axis: int(-1) });
+    const shares = call.emit('Softmax', [scores], { axis: int(-1) });
+    const probabilities = call.boolean('expert_scale')
+      ? call.emit('Mul', [shares, call.parameter('router.per_expert_scale', [experts])])
+      : shares;
     const of = { width, experts, hidden: call.integer('dim_feedforward') };
     const output =
       call.value('capacity_factor') === null
