@@ -12,7 +12,7 @@ import type { TotalCost } from '../../server/src/model/stepCost.ts';
 import { type MeasuredRow, numberIn, readMeasured } from '../measured/readMeasured.ts';
 import { scenarioOfRow } from '../measured/scenarioOfRow.ts';
 import type { OpenGraph } from './graphs.ts';
-import { percent } from './percent.ts';
+import { percent, signedPercent } from './percent.ts';
 
 export interface JudgedPeak {
   readonly source: string;
@@ -157,7 +157,7 @@ memory in use has the context of the driver on top. OneFlow is costed as PyTorch
 
 | source | what | kind | measured | predicted | error |
 | --- | --- | --- | --: | --: | --: |
-${rows.map(({ source, what, kind, measured, predicted }) => `| ${source} | ${what} | ${kind} | ${gibibytes(measured)} | ${gibibytes(predicted)} | ${signed(predicted / measured - 1)} |`).join('\n')}
+${rows.map(({ source, what, kind, measured, predicted }) => `| ${source} | ${what} | ${kind} | ${gibibytes(measured)} | ${gibibytes(predicted)} | ${signedPercent(predicted / measured - 1)} |`).join('\n')}
 
 Skipped, with the reason:
 
@@ -165,7 +165,7 @@ ${left.map(({ source, what, why }) => `- ${source}, ${what}: ${why}`).join('\n')
 
 The memory of tensors alone is also compared with PyTorch's own engine, run on tensors without contents
 (\`measured/live-peaks.csv\`): ${live.length} networks of timm in mixed precision, mean ${percent(apart.reduce((total, error) => total + error, 0) / apart.length)}, median ${percent(apart[Math.floor(apart.length / 2)] ?? 0)}, ${apart.filter((error) => error <= 0.03).length} within 3 %.
-Farthest are ${worst.map(({ model, ratio }) => `${model} (${signed(ratio - 1)})`).join(', ')}: PNASNet's export merges pools that
+Farthest are ${worst.map(({ model, ratio }) => `${model} (${signedPercent(ratio - 1)})`).join(', ')}: PNASNet's export merges pools that
 PyTorch computes twice, and CoaT's code holds what its stages gave.
 
 timm's largest batches on an RTX 3090 (24 GB) and those one step above, which its benchmark tried first. A batch *fits*
@@ -184,5 +184,4 @@ normalization, which keeps one tensor where its exported graph keeps two.
 `;
 }
 
-const signed = (share: number): string => `${share < 0 ? '−' : '+'}${percent(Math.abs(share))}`;
 const gibibytes = (size: number): string => `${(size / 2 ** 30).toFixed(1)} GiB`;

@@ -5,6 +5,7 @@ import type { Mode } from '../../server/src/model/scenario.ts';
 import { calibrate } from '../calibrate/calibrate.ts';
 import { measuredSteps, stepModes } from '../calibrate/calibrateSteps.ts';
 import { judgeSteps } from '../calibrate/fitSteps.ts';
+import { heldTcpRows, tcpRows } from '../calibrate/tcpRates.ts';
 import { languageSteps } from '../measured/languageSteps.ts';
 import { readMeasured } from '../measured/readMeasured.ts';
 import { accuracyPage, accuracyTable, type Entry, rowLines } from './accuracyPage.ts';
@@ -22,6 +23,7 @@ import { judgeBatches, judgeLivePeaks, judgePeaks, livePeaks, peakSection } from
 import { judgeLanguage, languageSection } from './scaling/languageSection.ts';
 import { judgeScaling } from './scaling/scaledSets.ts';
 import { scaledLines, scalingSection } from './scaling/scalingSection.ts';
+import { tcpSection } from './tcpSection.ts';
 
 /** `shared`: the folder that holds the larger graphs. `absent`: titles of the sets that could not be judged. */
 export function validate(
@@ -93,7 +95,7 @@ export function validate(
       ? ''
       : `\n${peakSection(judgePeaks(measured, open), live, batches)}`;
   return {
-    page: `${accuracyPage(entries, layers, summary, fitted.steps)}\n${collectiveSection(judgeCollectives(measured))}\n${scalingSection(scaled ?? [])}\n${languageSection(language, ranges)}${parallel}${peaks}`,
+    page: `${accuracyPage(entries, layers, summary, fitted.steps)}\n${collectiveSection(judgeCollectives(measured))}${tcpSection(heldTcpRows(tcpRows(measured)))}\n${scalingSection(scaled ?? [])}\n${languageSection(language, ranges)}${parallel}${peaks}`,
     table: [accuracyTable(entries), '', layerTable(layers), parallel, ...lines].join('\n'),
     absent,
   };

@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readClusterProfile } from '../../server/src/hardware/readClusterProfile.ts';
+import { tcpRate } from '../../server/src/hardware/tcpRate.ts';
+import { bytesPerSecond } from '../../server/src/model/units.ts';
 
 const whole = `{
   "name": "our-rack",
@@ -47,7 +49,10 @@ describe('a cluster profile of one’s own', () => {
     expect(cluster?.link?.busBandwidth).toEqual({ value: 18e9, source: 'our nccl-tests of 3 May' });
     expect(cluster?.link?.latency.value).toBeCloseTo(5.7e-6, 12);
     expect(cluster?.network?.portBandwidth.value).toBe(25e9 / 8);
-    expect(cluster?.network?.nodeBandwidth.value).toBeCloseTo(((2 * 25e9) / 8) * (1448 / 1538), 3);
+    expect(cluster?.network?.nodeBandwidth.value).toBeCloseTo(
+      2 * tcpRate(bytesPerSecond(25e9 / 8), 'nccl'),
+      3,
+    );
   });
 
   test('may say more: link groups, oversubscription, host, storage, price, release of NCCL', () => {

@@ -7,7 +7,7 @@ import { graphOpener } from '../../scripts/validate/graphs.ts';
 import { statisticsOf } from '../../scripts/validate/judge.ts';
 import { judgeBounds, ratios } from '../../scripts/validate/scaling/judged.ts';
 import { judgeScaling } from '../../scripts/validate/scaling/scaledSets.ts';
-import efficiency from '../../server/src/hardware/efficiency.json';
+import { workersSpread } from '../../server/src/estimate/plan/givenStepFactors.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const shared = resolve(root, '../shared');
@@ -43,10 +43,14 @@ describe.runIf(isPresent)('steps of several GPUs, given one', () => {
     expect(Number(kept) / Number(pairs)).toBeGreaterThan(14 / 15);
   });
 
-  test('the half-width of several workers is the fitted one', () => {
-    // The survey sets none of it, so nothing is left out for it.
+  test('the standard deviations of workers are the fitted ones', () => {
+    // The survey sets none of them, so nothing is left out for it.
     const survey = sets.find(({ title }) => title.startsWith('Survey'));
-    expect(survey?.heldDoubt).toBeCloseTo(efficiency.workersDoubt.value, 2);
+    expect(survey?.heldSpread).toBeCloseTo(workersSpread.high, 2);
+    const spreads = sets.map(({ calibrated }) => /spread by (.*?) %/.exec(calibrated)?.[1]);
+    expect(new Set(spreads.filter((spread) => spread !== undefined))).toEqual(
+      new Set([(100 * workersSpread.middle).toFixed(1)]),
+    );
   });
 
   test('three of four given steps or more lie in the range, by default and calibrated', () => {

@@ -53,8 +53,11 @@ const ncclOfFits = { release: '2.3', source: 'HKBU-HPML/MG-WFBP, distributed_opt
 
 const ncclOfSurvey = { release: '2.4', source: 'HKBU-HPML/ddl-benchmarks, README: NCCL 2.4 or later' };
 
-/** NCCL's own rate of PCIe 3.0 × 16 (src/graph/topo.h), which GPUs without peer access may not reach. */
-const assumedPcie = { value: 12, source: 'assumption: what NCCL counts PCIe 3.0 ×16 as (src/graph/topo.h)' };
+const stagedPcie = {
+  value: 6,
+  source:
+    'derived: GeForce cards of this generation have no peer access, so each byte crosses PCIe twice: half of the 12 GB/s that NCCL counts PCIe 3.0 ×16 as (src/graph/topo.h)',
+};
 
 /** As for the other machines with PCIe 4.0 here. */
 const pcie4 = { kind: 'pcie', title: 'PCIe 4.0', busBandwidthGBs: 18 };
@@ -67,7 +70,7 @@ const files: readonly MachineFile[] = [
     nccl: ncclOfSurvey,
     gpu: 'rtx-2080-ti',
     gpusPerNode: 4,
-    link: { kind: 'pcie', title: 'PCIe 3.0 ×16', busBandwidthGBs: assumedPcie },
+    link: { kind: 'pcie', title: 'PCIe 3.0 ×16', busBandwidthGBs: stagedPcie },
     network: { kind: 'ethernet', title: '10 GbE', nics: 1, linkGbits: 10, latencyMicroseconds: 100 },
   },
   {
@@ -75,7 +78,7 @@ const files: readonly MachineFile[] = [
     nccl: ncclOfSurvey,
     gpu: 'rtx-2080-ti',
     gpusPerNode: 4,
-    link: { kind: 'pcie', title: 'PCIe 3.0 ×16', busBandwidthGBs: assumedPcie },
+    link: { kind: 'pcie', title: 'PCIe 3.0 ×16', busBandwidthGBs: stagedPcie },
     network: { kind: 'infiniband', title: 'EDR InfiniBand', nics: 1, linkGbits: 100 },
   },
   {

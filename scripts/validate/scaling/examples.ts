@@ -96,9 +96,7 @@ export function judgeExamples(folder: string, open: OpenGraph, { spread }: Given
         gpus,
         predicted: predicted.step,
         measured: stepOf(row),
-        get range() {
-          return predicted.range;
-        },
+        ranged: predicted,
       });
     }
   }

@@ -1,7 +1,9 @@
 /** Rows of several GPUs beside what was predicted of them. */
 
+import { workersSpread } from '../../../server/src/estimate/plan/givenStepFactors.ts';
 import type { Range } from '../../../server/src/model/estimate.ts';
 import { quantile } from '../../calibrate/descend.ts';
+import type { PredictedStep } from './predictStep.ts';
 
 export interface ScaledRow {
   /** "resnet50, wfbp-a2a, 32 GPUs". */
@@ -9,9 +11,9 @@ export interface ScaledRow {
   /** Seconds of a step. */
   readonly predicted: number;
   readonly measured: number;
-  /** Absent where no engine predicts one. */
-  readonly range?: Range;
   readonly gpus?: number;
+  /** Its range and what that is made of; absent where no engine predicts one. */
+  readonly ranged?: PredictedStep;
 }
 
 /** A set of rows, and what the aim for it is. */
@@ -20,8 +22,8 @@ export interface ScaledSet {
   readonly rows: readonly ScaledRow[];
   /** The same rows with nothing calibrated, where something was. */
   readonly byDefault?: readonly ScaledRow[];
-  /** Half-width of several workers, fitted without the source of the set; absent where the set is in no fit. */
-  readonly heldDoubt?: number;
+  /** Standard deviation of workers at most, fitted without the source of the set; absent where the set is in no fit. */
+  readonly heldSpread?: number;
   readonly aim: string;
   readonly reached: boolean;
   /** What was calibrated on what, and so is not judged. */
@@ -39,7 +41,7 @@ export interface Given {
 }
 
 /** What a person gives who knows no measurement of several GPUs. */
-export const nothingGiven: Given = { spread: 0, links: false };
+export const nothingGiven: Given = { spread: workersSpread.middle, links: false };
 
 export interface JudgedBounds {
   /** Fraction of the measured steps that lie in the range. */
@@ -48,11 +50,15 @@ export interface JudgedBounds {
   readonly width: number;
 }
 
-/** `undefined` where a row has no range. */
-export function judgeBounds(rows: readonly ScaledRow[]): JudgedBounds | undefined {
-  const bounded = rows.flatMap(({ range, measured }) =>
-    range === undefined ? [] : [{ ...range, measured }],
-  );
+/** `undefined` where a row has no range. `rangeOf`: left out, what the engine says. */
+export function judgeBounds(
+  rows: readonly ScaledRow[],
+  rangeOf: (row: ScaledRow) => Range | undefined = ({ ranged }) => ranged?.range,
+): JudgedBounds | undefined {
+  const bounded = rows.flatMap((row) => {
+    const range = rangeOf(row);
+    return range === undefined ? [] : [{ ...range, measured: row.measured }];
+  });
   if (bounded.length < rows.length || rows.length === 0) return undefined;
   const inside = bounded.filter(({ low, high, measured }) => low <= measured && measured <= high);
   const widths = bounded.map(({ low, high }) => Math.sqrt(high / low) - 1).sort((a, b) => a - b);

@@ -10,9 +10,10 @@ import type { OpenedModel } from '../../../server/src/analysis/openedModel.ts';
 import { operationTime } from '../../../server/src/communication/operationTime.ts';
 import { placeGpus } from '../../../server/src/communication/placement.ts';
 import { estimateModel } from '../../../server/src/estimate/estimateModel.ts';
-import { givenStepRange } from '../../../server/src/estimate/plan/givenStepRange.ts';
+import { givenStepFactors } from '../../../server/src/estimate/plan/givenStepFactors.ts';
 import { gradientsInReadyOrder } from '../../../server/src/estimate/plan/gradients.ts';
 import { gradientTimes } from '../../../server/src/estimate/plan/gradientTimes.ts';
+import { independentRange } from '../../../server/src/estimate/plan/independentRange.ts';
 import { timeTraffic } from '../../../server/src/estimate/plan/plannedTraffic.ts';
 import {
   launchEnds,
@@ -23,13 +24,17 @@ import {
 import type { WorkerGroup } from '../../../server/src/frameworks/exchange.ts';
 import type { ClusterProfile } from '../../../server/src/hardware/clusterProfile.ts';
 import type { Bound, Range } from '../../../server/src/model/estimate.ts';
+import { lazy } from '../../../server/src/model/lazy.ts';
 import type { ScenarioRequest } from '../../../server/src/model/scenario.ts';
 import { type Seconds, seconds } from '../../../server/src/model/units.ts';
 import { type StepTimeline, stepTimeline } from '../../../server/src/schedule/stepTimeline.ts';
 
 export interface PredictedStep {
   readonly step: Seconds;
-  /** What the engine says of it where the step of one GPU is given: simulated when first asked for. */
+  /** With what is computed, or sent, at its bounds, the other in the middle: simulated when first asked for. */
+  readonly computed: Range<Seconds>;
+  readonly sent: Range<Seconds>;
+  /** What the engine says of it where the step of one GPU is given. */
   readonly range: Range<Seconds>;
 }
 
@@ -69,17 +74,18 @@ export function predictStep(
   );
   const traffic = timeTraffic(exchange, cluster, placement, training);
   const launches = plan.updateTimes.launches[0] ?? 0;
-  const stepWith = (bound: Bound): Seconds => {
-    const scale = factor * (bound === 'middle' ? 1 : givenStepRange(gpus)[bound]);
+  const factors = givenStepFactors(gpus);
+  const stepWith = (bound: Bound, sent: Bound): Seconds => {
+    const scale = (factor * factors[bound]) / factors.middle;
     const forward = single.forward.map((time) => time * scale);
     const backward = single.backward.map((time, at) => (time + (handled?.at(-1 - at) ?? 0)) * scale);
     const update = single.updateTime * scale;
     return stepTimeline({
       forward: { device: forward, host: new Float64Array(forward.length) },
       backward: { device: backward, host: new Float64Array(backward.length) },
-      messages: traffic.messages(bound),
+      messages: traffic.messages(sent),
       channels: traffic.channels.map(({ order }) => order),
-      slowing: traffic.slowing[bound],
+      slowing: traffic.slowing[sent],
       hostWaits: exchange.hostWaits ?? false,
       // What one GPU updates by itself it updates here too, unless the servers do; shards update a part of it.
       update: {
@@ -90,10 +96,19 @@ export function predictStep(
       },
     }).step;
   };
+  const step = stepWith('middle', 'middle');
+  const computed = lazy(() => ({ low: stepWith('low', 'middle'), high: stepWith('high', 'middle') }));
+  const sent = lazy(() => ({ low: stepWith('middle', 'low'), high: stepWith('middle', 'high') }));
   return {
-    step: stepWith('middle'),
+    step,
+    get computed() {
+      return computed();
+    },
+    get sent() {
+      return sent();
+    },
     get range() {
-      return { low: stepWith('low'), high: stepWith('high') };
+      return independentRange(step, [computed(), sent()]);
     },
   };
 }

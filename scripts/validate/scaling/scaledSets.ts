@@ -1,6 +1,6 @@
 /** Every set of steps on several GPUs, judged, with its aim. */
 
-import { fitWorkersDoubt, type GivenStep } from '../../calibrate/workersDoubt.ts';
+import { fitWorkersSpread, type GivenStep } from '../../calibrate/workersSpread.ts';
 import type { OpenGraph } from '../graphs.ts';
 import { statisticsOf } from '../judge.ts';
 import { type Examples, judgeExamples } from './examples.ts';
@@ -38,7 +38,7 @@ export function judgeScaling(folder: string, open: OpenGraph): readonly ScaledSe
   const bare = judgeSets(folder, open, nothingGiven);
   if (judged === undefined || bare === undefined) return undefined;
   const { sixteen, survey, tensorflow, horovod, caffeMpi, examples } = judged;
-  const doubts = heldDoubts(bare);
+  const spreadWithout = heldSpreads(bare);
   const { pairs, kept } = orderKept(survey);
   const collapse = horovod.filter(isCollapse);
   const isOther = (row: ScaledRow): boolean => !isCollapse(row);
@@ -58,7 +58,7 @@ export function judgeScaling(folder: string, open: OpenGraph): readonly ScaledSe
       title: '16 V100, 10 GbE and 56 Gb/s InfiniBand, four networks',
       rows: sixteen,
       byDefault: bare.sixteen,
-      heldDoubt: doubts('sixteen'),
+      heldSpread: spreadWithout('sixteen'),
       aim: 'mean ≤ 12 %',
       reached: meanOf(sixteen) <= 0.12,
       calibrated: `bandwidth of each network, by ResNet-152 in fp32 as one message; ${spreadNote}`,
@@ -77,7 +77,7 @@ export function judgeScaling(folder: string, open: OpenGraph): readonly ScaledSe
       title: 'Survey, seven methods, 10 GbE and 100 Gb/s InfiniBand, 4 to 32 GPUs',
       rows: survey,
       byDefault: bare.survey,
-      heldDoubt: doubts('survey'),
+      heldSpread: spreadWithout('survey'),
       aim: `mean ≤ 12 %; order of methods more than 10 % apart kept in ${kept} of ${pairs} pairs, all of them aimed at`,
       reached: meanOf(survey) <= 0.12 && kept === pairs,
       calibrated: `bandwidth of each link, by BERT-Large sent at once after backward, by NCCL and by servers; ByteScheduler's updates, by the three networks on 4 GPUs over 10 GbE; ${spreadNote}`,
@@ -87,7 +87,7 @@ export function judgeScaling(folder: string, open: OpenGraph): readonly ScaledSe
       title: 'TensorFlow 1, K80 and P100, 2 to 64 GPUs',
       rows: judgedTensorflow,
       byDefault: bare.tensorflow.filter((row) => !setsSpread(row)),
-      heldDoubt: doubts('tensorflow'),
+      heldSpread: spreadWithout('tensorflow'),
       aim: 'mean ≤ 8 %',
       reached: meanOf(judgedTensorflow) <= 0.08,
       calibrated: `two dies of a K80 share a board, by one row; gRPC between nodes, by ResNet-152 on 64 GPUs; ${spreadNote}`,
@@ -144,7 +144,7 @@ export function judgeScaling(folder: string, open: OpenGraph): readonly ScaledSe
         title: `of them, ${source}`,
         rows: examples.rows.filter((row) => row.source.startsWith(source)),
         byDefault: bare.examples.rows.filter((row) => row.source.startsWith(source)),
-        heldDoubt: doubts(source),
+        heldSpread: spreadWithout(source),
         aim: '',
         reached: true,
         calibrated: 'as above',
@@ -179,14 +179,16 @@ const givenSteps = ({ tensorflow, examples }: JudgedSets): readonly GivenStep[] 
   [
     ...tensorflow.map((row) => ({ ...row, source: 'tensorflow' })),
     ...examples.rows.map((row) => ({ ...row, source: /^[a-z]+/.exec(row.source)?.[0] ?? row.source })),
-  ].flatMap(({ source, gpus, measured, range }) =>
-    gpus === undefined || range === undefined ? [] : [{ source, gpus, measured, range }],
+  ].flatMap(({ source, gpus, measured, predicted, ranged }) =>
+    gpus === undefined || ranged === undefined
+      ? []
+      : [{ source, gpus, measured, predicted, computed: ranged.computed, sent: ranged.sent }],
   );
 
 /** By source, what the others say. */
-function heldDoubts(sets: JudgedSets): (source: string) => number {
+function heldSpreads(sets: JudgedSets): (source: string) => number {
   const steps = givenSteps(sets);
-  return (source) => fitWorkersDoubt(steps.filter((step) => step.source !== source));
+  return (source) => fitWorkersSpread(steps.filter((step) => step.source !== source));
 }
 
 const isOneMessage = ({ label }: ScaledRow): boolean => label.endsWith('one-message');

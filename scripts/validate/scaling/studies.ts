@@ -59,9 +59,7 @@ function judge(
     gpus: numberIn(row, 'gpus'),
     predicted: predicted.step,
     measured: numberIn(row, 'milliseconds') * 1e-3,
-    get range() {
-      return predicted.range;
-    },
+    ranged: predicted,
   };
 }
 
@@ -196,9 +194,11 @@ function horovodFramework(method: string | undefined): FrameworkChoice {
 export function judgeCaffeMpi(
   folder: string,
   open: OpenGraph,
-  { spread }: Given,
+  { spread, links }: Given,
 ): readonly ScaledRow[] | undefined {
   const cluster = machine('p40-infiniband');
+  // One GPU is predicted too, so that by default nothing is said of workers.
+  const slowest = links ? slowestOf(16, spread) : 1;
   const judged: ScaledRow[] = [];
   for (const row of rowsOf(folder, 'caffe-mpi')) {
     const opened = open(scaledGraph(row.model ?? ''));
@@ -212,7 +212,7 @@ export function judgeCaffeMpi(
     const speedup = Number((row.milliseconds ?? '').slice(1));
     judged.push({
       label: `${row.model}, batch ${row.batch}, 16 GPUs`,
-      predicted: (stepOn(16, 4) / stepOn(1, 1)) * slowestOf(16, spread),
+      predicted: (stepOn(16, 4) / stepOn(1, 1)) * slowest,
       measured: 16 / speedup,
     });
   }

@@ -54,9 +54,7 @@ export function judgeSurvey(
       gpus,
       predicted: predicted.step,
       measured: stepOf(row),
-      get range() {
-        return predicted.range;
-      },
+      ranged: predicted,
     };
   };
   const judged: SurveyRow[] = [];

@@ -49,9 +49,7 @@ export function judgeTensorflow(
       gpus,
       predicted: predicted.step,
       measured: stepOf(row),
-      get range() {
-        return predicted.range;
-      },
+      ranged: predicted,
     });
   }
   return judged;

@@ -13,6 +13,17 @@ export const measuredLink: Range = { low: 0.8, high: 1.4 };
 /** An assumed bandwidth may be wrong by a factor of three, but no port gives more than its nominal rate. */
 const assumedFactor = 3;
 
+/**
+ * What TCP moves follows from the rate of its port. By the other sources each of five published rates is off by 14 %, root of
+ * the mean square (docs/ACCURACY.md), so that four of five lie within 18 %, which adds as squares to what a measured link leaves.
+ */
+const derivedTcp = 0.18;
+
+export const tcpLink: Range = {
+  low: Math.exp(-Math.hypot(Math.log(measuredLink.low), derivedTcp)),
+  high: Math.exp(Math.hypot(Math.log(measuredLink.high), derivedTcp)),
+};
+
 /** `nominal`: what all ports give together, where that is known. */
 export function bandwidthDoubt(bandwidth: Sourced<BytesPerSecond>, nominal?: number): Range {
   if (!bandwidth.source.startsWith('assumption')) return measuredLink;

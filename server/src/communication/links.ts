@@ -3,7 +3,7 @@
 import type { ClusterProfile, Network, NodeLink } from '../hardware/clusterProfile.ts';
 import type { Range } from '../model/estimate.ts';
 import { type BytesPerSecond, bytesPerSecond, microseconds, type Seconds, seconds } from '../model/units.ts';
-import { bandwidthDoubt, measuredLink } from './bandwidthDoubt.ts';
+import { bandwidthDoubt, measuredLink, tcpLink } from './bandwidthDoubt.ts';
 import { type Generation, generationOf } from './nccl/versions.ts';
 import type { Placement } from './placement.ts';
 
@@ -88,7 +88,10 @@ export function linksOf(cluster: ClusterProfile, placement: Placement): Links {
 function networkDoubt(network: Network | undefined, nodes: number): Range {
   if (network === undefined) return measuredLink;
   const { kind, nodeBandwidth, nics, portBandwidth } = network;
-  const { low, high } = bandwidthDoubt(nodeBandwidth, nics.value * portBandwidth.value);
+  const isDerivedTcp = kind === 'ethernet' && nodeBandwidth.source.startsWith('derived');
+  const { low, high } = isDerivedTcp
+    ? tcpLink
+    : bandwidthDoubt(nodeBandwidth, nics.value * portBandwidth.value);
   return { low, high: high * (kind === 'efa' && nodes > 2 ? Math.sqrt(nodes / 2) : 1) };
 }
 

@@ -3,6 +3,7 @@
  * a time by `operationTime.ts`.
  */
 
+import type { TcpLibrary } from '../hardware/tcpRate.ts';
 import type { Bytes, BytesPerSecond, Seconds } from '../model/units.ts';
 import type { Algorithm } from './candidate.ts';
 import type { CollectiveKind } from './collectiveKind.ts';
@@ -48,6 +49,8 @@ export interface ServerOperation {
   readonly colocated: boolean;
   /** Who sends: each node once, its GPUs having added their gradients, or every GPU. */
   readonly senders: 'nodes' | 'gpus';
+  /** Where the sockets of a library of its own limit what TCP moves. */
+  readonly library?: Exclude<TcpLibrary, 'nccl'>;
 }
 
 /** Over the host link of a GPU, by a copy engine. */

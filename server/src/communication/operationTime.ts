@@ -1,6 +1,7 @@
 /** How long an operation of a message takes on a cluster. */
 
-import type { ClusterProfile } from '../hardware/clusterProfile.ts';
+import type { ClusterProfile, Network } from '../hardware/clusterProfile.ts';
+import { tcpRate } from '../hardware/tcpRate.ts';
 import type { Range } from '../model/estimate.ts';
 import { formatBandwidth, formatBytes } from '../model/format.ts';
 import { bytes, bytesPerSecond, type Seconds, seconds, times } from '../model/units.ts';
@@ -96,7 +97,7 @@ function predicted(
 function serverTime(
   cluster: ClusterProfile,
   placement: Placement,
-  { way, bytes: size, servers, busiestShare, colocated, senders }: ServerOperation,
+  { way, bytes: size, servers, busiestShare, colocated, senders, library }: ServerOperation,
   sharesServers: boolean,
 ): OperationTime {
   const { network } = cluster;
@@ -108,7 +109,12 @@ function serverTime(
     {
       workers: nodes,
       colocated,
-      bandwidth: nodes > 1 ? linksOf(cluster, placement).between : network.nodeBandwidth.value,
+      bandwidth: bytesPerSecond(
+        Math.min(
+          nodes > 1 ? linksOf(cluster, placement).between : network.nodeBandwidth.value,
+          socketRate(network, library),
+        ),
+      ),
       startup: network.latency.value,
       way,
     },
@@ -127,6 +133,11 @@ function serverTime(
     serverTime: atServer,
   };
 }
+
+const socketRate = ({ kind, nics, portBandwidth }: Network, library: ServerOperation['library']): number =>
+  library === undefined || kind !== 'ethernet'
+    ? Number.POSITIVE_INFINITY
+    : nics.value * tcpRate(portBandwidth.value, library);
 
 /** DMA of pinned memory: start-up of a cudaMemcpyAsync, then the rate of the host link among those that share it. */
 function copyTime({ gpu }: ClusterProfile, { way, bytes: size, sharing }: CopyOperation): OperationTime {

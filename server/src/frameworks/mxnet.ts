@@ -183,6 +183,7 @@ function stagesOf(
               way: 'push and pull',
               bytes: size,
               senders: 'nodes',
+              library: 'ps-lite',
               ...servers,
             } as const,
           },
@@ -233,7 +234,12 @@ function messagesOfRows(
   const served = (way: 'push' | 'pull', size: Bytes, senders: 'nodes' | 'gpus'): readonly Stage[] =>
     servers === undefined
       ? []
-      : [{ channel: network, operation: { kind: 'server', way, bytes: size, senders, ...servers } }];
+      : [
+          {
+            channel: network,
+            operation: { kind: 'server', way, bytes: size, senders, library: 'ps-lite', ...servers },
+          },
+        ];
   const threads = Number(options.get('reduction-threads'));
   const before = forwardAt(gradient.usedFrom);
   const shared = { gradients: [gradient], before, priority: gradient.usedFrom };

@@ -40,6 +40,7 @@ export function serverStages(
                 colocated,
                 busiestShare,
                 senders: 'nodes',
+                library: 'ps-lite',
               } as const,
             },
             { channel: up, operation: { ...copy, way: 'to GPU' } as const },

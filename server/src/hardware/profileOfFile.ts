@@ -24,6 +24,7 @@ import {
   type Sourced,
 } from './clusterProfile.ts';
 import type { MeasuredKernels } from './kernelRates.ts';
+import { tcpRate } from './tcpRate.ts';
 
 type Sources = Readonly<Record<string, string>>;
 
@@ -248,18 +249,17 @@ function assumedBandwidth(kind: FabricKind, ports: number, rate: number): Source
     const value = gigabits(ports * rate * assumedShare[kind]);
     return { value, source: kind === 'infiniband' ? infinibandSource : assumedShareSource };
   }
-  const limit = Math.max(tcpHostGbits, rate / 2);
-  return { value: gigabits(ports * Math.min(tcpPayload * rate, limit)), source: tcpSource };
+  if (rate > fastestMeasuredPort) {
+    return { value: gigabits((ports * rate) / 2), source: 'assumption: half of the nominal rate' };
+  }
+  return { value: bytesPerSecond(ports * tcpRate(gigabits(rate), 'nccl')), source: tcpSource };
 }
 
-/** Of 1,538 bytes that an Ethernet frame takes on the wire, TCP over IPv4 with time stamps carries 1,448. */
-const tcpPayload = 1448 / 1538;
-
-/** Where hosts copy bytes for sockets they limit TCP: half of 100 GbE, most of 10 GbE. */
-const tcpHostGbits = 40;
+/** Gb/s. Faster ones have libraries that move bytes between GPU and network without copies of the host, such as GPUDirect-TCPX. */
+const fastestMeasuredPort = 100;
 
 const tcpSource =
-  'assumption: 0.94 of the nominal rate, what TCP leaves of frames of 1,538 bytes (9.43 Gb/s measured on 10 GbE), at most 5 GB/s of a port (4 to 6 GB/s measured on 100 GbE) or half of a faster one';
+  'derived: what TCP leaves of frames of 1,538 bytes on the wire, and copies of the host at 7.57 GB/s after it, by all-reduces over ports of 25 to 100 Gb/s (measured/tcp-rates.csv)';
 
 const infinibandSource = 'derived: nominal rate times 0.96, as measured on 4 × HDR InfiniBand';
 

@@ -8,6 +8,7 @@ import { formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { seconds } from '../../model/units.ts';
 import { passesOf, waitingForSlower } from '../plan/stepPlan.ts';
+import { saysHowWorkersDiffer } from '../plan/workerImbalance.ts';
 import type { EstimatedStep } from './estimatedStep.ts';
 
 export function loadImbalance({ plan, timeline }: EstimatedStep): readonly Finding[] {
@@ -16,7 +17,8 @@ export function loadImbalance({ plan, timeline }: EstimatedStep): readonly Findi
   if (gpus < 2 || timeline.step === 0) return [];
   const threshold = thresholdOf(scenario.thresholds, 'load-imbalance');
   const busy = timeline.forwardTime + timeline.backwardTime + timeline.updateTime - timeline.hostTime;
-  const unlike = (busy * (1 - 1 / imbalance)) / timeline.step;
+  const isTold = saysHowWorkersDiffer(workers);
+  const unlike = isTold ? (busy * (1 - 1 / imbalance)) / timeline.step : 0;
   const passes = passesOf(scenario);
   const whole = batchPerGpu * passes * gpus;
   const idle = globalBatch === undefined ? 0 : 1 - globalBatch / whole;

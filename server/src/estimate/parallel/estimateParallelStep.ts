@@ -15,6 +15,7 @@ import { basisOf, layersOf, timeAtPeak } from '../estimateStep.ts';
 import { partsLeftOut } from '../leftOut.ts';
 import { fitOf, fitsAtBest, runtimeReserve } from '../memory/reservedMemory.ts';
 import { messageCosts } from '../messageCosts.ts';
+import { rangeOfCauses } from '../plan/independentRange.ts';
 import { passesOf, timelineOf, timesOf } from '../plan/stepPlan.ts';
 import { smallShare } from '../stepLimit.ts';
 import { tokensPerSample } from '../tokens.ts';
@@ -146,13 +147,10 @@ function totalsOf(laidOut: LaidOutStep, exact: boolean): Omit<TotalCost, 'memory
       step,
       get range() {
         const surer = surerStages(plan);
-        const [low, high] = (['low', 'high'] as const).map(
-          (bound) => parallelTimes(surer, cluster, bound)?.step ?? times.step,
+        const { low, high } = rangeOfCauses((computed, sent) =>
+          seconds(parallelTimes(surer, cluster, computed, sent)?.step ?? times.step),
         );
-        return {
-          low: seconds(Math.min(low ?? times.step, times.step)),
-          high: seconds(Math.max(high ?? times.step, times.step)),
-        };
+        return { low: seconds(Math.min(low, times.step)), high: seconds(Math.max(high, times.step)) };
       },
       exact,
     },

@@ -280,8 +280,8 @@ export const surerStages = (parallel: ParallelPlan): ParallelPlan => ({
   }),
 });
 
-function stageTimes({ plan, sharedGradients }: StagePlan, bound: Bound): StageTimes {
-  const work = workOf(plan, bound);
+function stageTimes({ plan, sharedGradients }: StagePlan, bound: Bound, sent: Bound): StageTimes {
+  const work = workOf(plan, bound, 1, sent);
   const last = stepTimes(work);
   const earlier = stepTimes(earlierPass(plan, work, bound));
   const backward = earlier.step - earlier.forwardTime;
@@ -289,9 +289,9 @@ function stageTimes({ plan, sharedGradients }: StagePlan, bound: Bound): StageTi
     forward: earlier.forwardTime,
     backward,
     weight: Math.min(backward, weightTime(plan, bound)),
-    rest: Math.max(0, last.step - earlier.step) + sharedGradients[bound],
+    rest: Math.max(0, last.step - earlier.step) + sharedGradients[sent],
     update: last.updateTime,
-    exchange: last.communicationTime + sharedGradients[bound],
+    exchange: last.communicationTime + sharedGradients[sent],
   };
 }
 
@@ -304,11 +304,15 @@ export interface ParallelTimes {
   readonly step: number;
 }
 
-/** The pipeline simulated, action by action; `undefined` where its schedule waits for itself. */
+/**
+ * The pipeline simulated, action by action; `undefined` where its schedule waits for itself. `sent`: the bound of what copies
+ * exchange, where that is another.
+ */
 export function parallelTimes(
   parallel: ParallelPlan,
   cluster: ClusterProfile,
   bound: Bound,
+  sent = bound,
 ): ParallelTimes | undefined {
   const { stages, layout, ranks } = parallel;
   const { schedule: asked, chunks } = parallel.parallel;
@@ -316,7 +320,7 @@ export function parallelTimes(
   const schedule = ranks.length === 1 ? '1f1b' : asked;
   const times: StageTimes[] = [];
   for (const stage of stages)
-    times.push(stage.like === undefined ? stageTimes(stage, bound) : itemAt(times, stage.like));
+    times.push(stage.like === undefined ? stageTimes(stage, bound, sent) : itemAt(times, stage.like));
   const [first] = stages;
   if (first === undefined) return undefined;
   const timeline = pipelineTimeline({
@@ -344,7 +348,7 @@ export function parallelTimes(
       ranks: ofRanks,
       timeline,
       slowest: 0,
-      step: timesOf(first.plan, bound).step + first.sharedGradients[bound],
+      step: timesOf(first.plan, bound, 1, sent).step + first.sharedGradients[sent],
     };
   const ends = ofRanks.map(({ rest }, rank) => floatAt(timeline.ends, rank) + rest);
   const step = Math.max(...ends);

@@ -20,17 +20,18 @@ import { noMessages } from '../../schedule/messageColumns.ts';
 import { repeatPasses, repeatTimes } from '../../schedule/repeatPasses.ts';
 import { type StepTimeline, type StepTimes, stepTimeline, stepTimes } from '../../schedule/stepTimeline.ts';
 import type { LaunchedWork, StepWork } from '../../schedule/stepWork.ts';
-import { givenStepRange } from './givenStepRange.ts';
+import { givenStepFactors } from './givenStepFactors.ts';
 import { gradientsInReadyOrder } from './gradients.ts';
 import { type GradientTimes, gradientTimes, passTimes } from './gradientTimes.ts';
 import { type HeldTables, heldTables, silentBackward, unlikeOthers, updateOfTables } from './heldTables.ts';
+import { rangeOfCauses } from './independentRange.ts';
 import { type InputWork, inputWork } from './inputWork.ts';
 import { type LoweredStep, lowerStep } from './loweredStep.ts';
 import { isMeasured, type MeasuredWork, measuredWork } from './measuredWork.ts';
 import { kernelTimes, type OperatorTimes, type PassTimes, withoutBackward } from './operatorTimes.ts';
 import { type ExchangingStep, type PlannedExchange, planExchange, workerGroup } from './plannedExchange.ts';
 import { spreadTimes, spreadWeights, stepSpread } from './stepSpread.ts';
-import { imbalanceFactor } from './workerImbalance.ts';
+import { imbalanceFactor, saysHowWorkersDiffer } from './workerImbalance.ts';
 
 export interface StepPlan extends LoweredStep, ExchangingStep, PlannedExchange {
   /** Where the scenario describes the input. */
@@ -130,7 +131,15 @@ function exchangeAsMeasured(plan: StepPlan, measured: MeasuredWork): StepPlan {
     backwardLaunches: () =>
       launchEnds(plan.times, plan.behaviour.launch.middle, sumOf(measured.forward.middle)),
   });
-  return { ...plan, measured, ...exchanged };
+  return { ...plan, measured, ...exchanged, imbalance: imbalanceOfGiven(plan, measured) };
+}
+
+/** Workers of a step that was measured on one GPU differ as those of others did, where nothing is said of them. */
+function imbalanceOfGiven({ imbalance, exchange, scenario }: StepPlan, { given }: MeasuredWork): number {
+  const isTold = saysHowWorkersDiffer(scenario.workers);
+  return given.step === undefined || exchange.synchrony !== 'synchronous' || isTold
+    ? imbalance
+    : givenStepFactors(scenario.gpus).middle;
 }
 
 /** The kernels of a step, of which a GPU of a group keeps its part of tables. */
@@ -350,12 +359,17 @@ export function surerAsWhole(plan: StepPlan): StepPlan {
 /** The range of a step: 80 % of what is measured should lie between. */
 export function stepRange(plan: StepPlan): Range<Seconds> {
   const whole = surerAsWhole(plan);
-  return { low: timesOf(whole, 'low').step, high: timesOf(whole, 'high').step };
+  const stepWith = (computed: Bound, sent: Bound): Seconds => timesOf(whole, computed, 1, sent).step;
+  if (plan.scenario.gpus === 1) return { low: stepWith('low', 'low'), high: stepWith('high', 'high') };
+  return rangeOfCauses(stepWith);
 }
 
-/** Its times alone, which is less work. `growth` scales GPU work of the model, as a larger batch would. */
-export function timesOf(plan: StepPlan, bound: Bound, growth = 1): StepTimes {
-  const times = workerTimes(plan, bound, growth);
+/**
+ * Its times alone, which is less work. `growth` scales GPU work of the model, as a larger batch would; `sent` is the bound of
+ * what is sent, where that is another.
+ */
+export function timesOf(plan: StepPlan, bound: Bound, growth = 1, sent = bound): StepTimes {
+  const times = workerTimes(plan, bound, growth, sent);
   const time = timeInQueue(times, plan);
   return time === 0 ? times : queued(times, time);
 }
@@ -377,8 +391,8 @@ function simulateWorker(plan: StepPlan, bound: Bound): StepTimeline {
   return repeatPasses(pass, stepTimeline(earlierPass(plan, work, bound)), passes);
 }
 
-export function workerTimes(plan: StepPlan, bound: Bound, growth = 1): StepTimes {
-  const work = workOf(plan, bound, growth);
+export function workerTimes(plan: StepPlan, bound: Bound, growth = 1, sent = bound): StepTimes {
+  const work = workOf(plan, bound, growth, sent);
   const pass = stepTimes(work);
   const passes = passesOf(plan.scenario);
   if (passes === 1) return pass;
@@ -401,13 +415,13 @@ export const earlierPass = (plan: StepPlan, work: StepWork, bound: Bound, growth
 const noUpdate: StepWork['update'] = { device: seconds(0), host: seconds(0) };
 
 /** What one worker does in one pass of a step, with middle, low or high times. */
-export function workOf(plan: StepPlan, bound: Bound, growth = 1): StepWork {
+export function workOf(plan: StepPlan, bound: Bound, growth = 1, sent = bound): StepWork {
   const { traffic, input } = plan;
   return {
     ...computeOf(plan, bound, growth, slowestOf(plan, bound), plan.updateTimes, plan.gradientTimes?.last),
-    messages: traffic.messages(bound),
+    messages: traffic.messages(sent),
     channels: traffic.channels.map(({ order }) => order),
-    slowing: traffic.slowing[bound],
+    slowing: traffic.slowing[sent],
     hostWaits: plan.exchange.hostWaits ?? false,
     ...(input === undefined ? {} : { input: input.timed }),
   };
@@ -429,10 +443,11 @@ export function weightTime(plan: StepPlan, bound: Bound): Seconds {
 }
 
 /** Time of the slowest worker over the average; of a step that was measured on one GPU nobody knows what several take. */
-const slowestOf = ({ imbalance, measured, exchange, scenario: { gpus } }: StepPlan, bound: Bound): number =>
-  measured?.given.step === undefined || exchange.synchrony !== 'synchronous' || bound === 'middle'
-    ? imbalance
-    : imbalance * givenStepRange(gpus)[bound];
+function slowestOf({ imbalance, measured, exchange, scenario: { gpus } }: StepPlan, bound: Bound): number {
+  if (measured?.given.step === undefined || exchange.synchrony !== 'synchronous') return imbalance;
+  const factors = givenStepFactors(gpus);
+  return (imbalance * factors[bound]) / factors.middle;
+}
 
 /** Passes forward and backward of one step. */
 export const passesOf = ({ accumulate }: Scenario): number => accumulate ?? 1;

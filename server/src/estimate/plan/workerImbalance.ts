@@ -15,6 +15,9 @@ export function imbalanceFactor(workers: WorkersScenario | undefined, gpus: numb
   return imbalance * Math.max(straggler, spread === 0 ? 1 : 1 + spread * expectedMaximum(gpus));
 }
 
+export const saysHowWorkersDiffer = (workers: WorkersScenario | undefined): boolean =>
+  workers?.imbalance !== undefined || workers?.spread !== undefined || workers?.straggler !== undefined;
+
 /**
  * E[max of n standard normals] = ∫ x·n·φ(x)·Φ(x)^(n−1) dx, by Simpson's rule over ±10. To three digits 0.564, 1.029,
  * 1.424, 1.766, 2.070 for n = 2, 4, 8, 16, 32.
