@@ -121,7 +121,13 @@ async function costModel(
         viewColumn: vscode.ViewColumn.Beside,
         preserveFocus: true,
       });
-      return;
+      if (inputs !== undefined) return;
+      const chosen = await chooseInputs(name, result);
+      if (chosen === undefined) return;
+      await remembered.update(key, chosen);
+      if (chosen === result.inputs) return;
+      inputs = chosen;
+      continue;
     }
     if (result.remedy !== 'inputs')
       return tellRefusal(
@@ -132,6 +138,20 @@ async function costModel(
     if (written === undefined) return;
     inputs = written;
   }
+}
+
+/** What nobody gave was chosen by the model's first layer: a person keeps it, or gives others. */
+async function chooseInputs(
+  name: string,
+  { inputs, notes }: Extract<ExportPythonResult, { kind: 'done' }>,
+): Promise<string | undefined> {
+  const [change, keep] = [vscode.l10n.t('Change Inputs'), vscode.l10n.t('Keep')];
+  const said = [vscode.l10n.t('{0} was called with {1}.', name, inputs), ...notes.map((note) => `${note}.`)];
+  const answer = await vscode.window.showInformationMessage(said.join(' '), change, keep);
+  if (answer === keep) return inputs;
+  if (answer !== change) return undefined;
+  const prompt = vscode.l10n.t('A name is an open dimension, a number a fixed one.');
+  return askInputs(name, prompt, inputs);
 }
 
 function askInputs(name: string, message: string, before: string | undefined): Thenable<string | undefined> {

@@ -418,7 +418,13 @@ export interface ExportPythonParams {
   readonly inputs?: string;
 }
 export type ExportPythonResult =
-  | { readonly kind: 'done'; readonly archive: string; readonly notes: readonly string[] }
+  | {
+      readonly kind: 'done';
+      readonly archive: string;
+      readonly notes: readonly string[];
+      /** What `forward` was called with, as `inputs` of the request takes it. */
+      readonly inputs: string;
+    }
   | { readonly kind: 'cancelled' }
   | { readonly kind: 'failed'; readonly message: string; readonly remedy?: BenchmarkRemedy | 'inputs' };
 

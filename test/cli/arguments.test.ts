@@ -221,7 +221,7 @@ describe('arguments', () => {
       '--measured-step 1e300 is not a number of seconds from 1e-9 to 1e9; check its unit',
     ],
     ['report a.onnx --batch --gpus 8', '--batch needs a value, and --gpus is an option'],
-    ['report a.onnx --cluster', '--cluster needs a value; layercost --help'],
+    ['report a.onnx --cluster', '--cluster needs a value; --help lists the options of a command'],
     ['convert a.onnx --force=yes', '--force takes no value; remove yes'],
     ['scale a.onnx --gpus 1,,2', "--gpus '' is not a whole number of at least 1"],
     ['report a.onnx --precison bf16', 'there is no option --precison here; did you mean `--precision`?'],

@@ -483,6 +483,12 @@ export const benchmarkScenarios: readonly Scenario[] = [
       await editor.runCommand('Layercost: Cost This Model');
       await editor.lineMatching(/fc1\(x\).*FLOP/);
       await editor.lensMatching(/Cost This Model/);
+      await editor.until('what the model was called with', async () =>
+        (await editor.notifications()).find((notification) =>
+          /was called with x=float32\[batch, /.test(notification),
+        ),
+      );
+      await editor.pressInNotification('Keep');
     },
   },
   {

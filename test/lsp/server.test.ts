@@ -917,7 +917,8 @@ it('exports a model of Python in trusted workspaces only, with the inputs and th
       exportPython: async (wish) => {
         asked.push(wish);
         wish.onProgress('tracing');
-        return { kind: 'done', archive: 'file:///w/.layercost/exports/train.Net.pt2', notes: ['a note'] };
+        const archive = 'file:///w/.layercost/exports/train.Net.pt2';
+        return { kind: 'done', archive, notes: ['a note'], inputs: 'x=float32[batch, 64]' };
       },
     },
   });
@@ -939,6 +940,7 @@ it('exports a model of Python in trusted workspaces only, with the inputs and th
     kind: 'done',
     archive: 'file:///w/.layercost/exports/train.Net.pt2',
     notes: ['a note'],
+    inputs: 'x=float32[batch, 64]',
   });
   expect(asked).toMatchObject([
     {

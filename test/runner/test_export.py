@@ -135,7 +135,7 @@ class Inputs(unittest.TestCase):
         by_token, by_sample = inputs.with_labels(Generator())
         self.assertEqual([tuple(each.tensors["targets"].shape) for each in (by_token, by_sample)], [(2, 128), (2,)])
         self.assertEqual(by_token.open["targets"], {0: "batch", 1: "seq"})
-        self.assertEqual(by_sample.notes, ["targets is int64[batch], so that the program has its loss"])
+        self.assertEqual(by_sample.texts(), {"tokens": "int64[batch, seq]", "targets": "int64[batch]"})
         self.assertEqual(inputs_of(Wrapped(nn.Linear(6, 2)), None, {}).with_labels(Wrapped(nn.Linear(6, 2))), [])
 
     def test_follows_the_first_layer(self) -> None:
@@ -152,6 +152,25 @@ class Inputs(unittest.TestCase):
                 self.assertEqual(tuple(inputs.tensors["x"].shape), shape)
                 self.assertEqual(inputs.tensors["x"].dtype, dtype)
                 self.assertEqual(inputs.open["x"], names)
+
+    def test_finds_the_size_of_images_that_the_layers_fit(self) -> None:
+        def classifier(features: int) -> nn.Module:
+            return Wrapped(nn.Sequential(nn.Conv2d(3, 4, 3), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(features, 10)))
+
+        for features, side in ((4 * 13 * 13, 28), (4 * 15 * 15, 32), (4 * 111 * 111, 224), (7, 224)):
+            with self.subTest(side), torch.device("meta"):
+                self.assertEqual(inputs_of(classifier(features), None, {}).texts(), {"x": f"float32[batch, 3, {side}, {side}]"})
+
+    def test_takes_two_sequences_by_their_names(self) -> None:
+        class Translator(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.embed = nn.Embedding(10, 4)
+
+            def forward(self, src, tgt):
+                return self.embed(src).mean(1) + self.embed(tgt).mean(1)
+
+        self.assertEqual(inputs_of(Translator(), None, {}).texts(), {"src": "int64[batch, seq]", "tgt": "int64[batch, seq]"})
 
     def test_asks_where_nothing_decides(self) -> None:
         for model in (Strange(), nn.Bilinear(2, 2, 2)):
@@ -200,7 +219,7 @@ class Programs(unittest.TestCase):
 
         with torch.device("meta"):
             model = Fixed()
-        program, names, notes = export_program(model, None, {})
+        program, names, notes, inputs = export_program(model, None, {})
         self.assertEqual(sorted(names.values()), ["batch"])
         self.assertEqual(notes, ["seq is fixed, because the model does not export with it open"])
         self.assertEqual(len(program.range_constraints), 1)
@@ -212,9 +231,10 @@ class Programs(unittest.TestCase):
             with self.subTest(shape):
                 with torch.device("meta"):
                     model = Generator(per_sample)
-                program, names, notes = export_program(model, None, {})
+                program, names, notes, inputs = export_program(model, None, {})
                 self.assertEqual(sorted(names.values()), ["batch", "seq"])
-                self.assertEqual(notes, [f"targets is int64[{shape}], so that the program has its loss"])
+                self.assertEqual(notes, ["targets is given, so that the program has its loss"])
+                self.assertEqual(inputs["targets"], f"int64[{shape}]")
                 self.assertEqual(sorted(each.upper for each in program.range_constraints.values())[0], 256)
 
     def test_leaves_labels_out_where_a_person_gave_the_inputs(self) -> None:
@@ -222,9 +242,53 @@ class Programs(unittest.TestCase):
 
         with torch.device("meta"):
             model = Generator()
-        program, _, notes = export_program(model, None, {"tokens": "int64[batch, 64]"})
+        program, _, notes, _ = export_program(model, None, {"tokens": "int64[batch, 64]"})
         self.assertEqual(notes, [])
         self.assertNotIn("targets", [node.name for node in program.graph.nodes if node.op == "placeholder"])
+
+    def test_takes_square_masks_for_causal(self) -> None:
+        from layercost_export.program import export_program
+
+        class Causal(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.embed = nn.Embedding(10, 16)
+                self.layers = nn.TransformerEncoder(nn.TransformerEncoderLayer(16, 2, 32, batch_first=True), 1)
+
+            def forward(self, tokens):
+                mask = nn.Transformer.generate_square_subsequent_mask(tokens.shape[1], device=tokens.device)
+                return self.layers(self.embed(tokens), mask=mask)
+
+        with torch.device("meta"):
+            model = Causal()
+        program, names, notes, _ = export_program(model, None, {})
+        self.assertEqual(sorted(names.values()), ["batch", "seq"])
+        self.assertEqual(notes, ["square masks of nn.Transformer are taken for causal"])
+        self.assertIn("scaled_dot_product_attention", str(program.graph))
+
+    def test_names_the_line_that_cannot_be_followed(self) -> None:
+        from layercost_export.program import export_program
+
+        class Deciding(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.fc = nn.Linear(4, 4)
+
+            def forward(self, x):
+                return self.fc(x) if x.sum() > 0 else x
+
+        with torch.device("meta"):
+            model = Deciding()
+        with self.assertRaisesRegex(Refusal, r"contents of a tensor at test_export.py:\d+, `return self.fc\(x\) if x.sum\(\) > 0"):
+            export_program(model, None, {})
+
+    def test_fetches_no_weights_of_a_backbone(self) -> None:
+        try:
+            import torchvision  # noqa: F401
+        except Exception as error:
+            self.skipTest(f"torchvision cannot be loaded: {error}")
+        model, _ = build_model("torchvision:fcn_resnet50")
+        self.assertTrue(all(each.is_meta for each in model.parameters()))
 
     def test_exports_the_model_of_a_config(self) -> None:
         try:
@@ -242,8 +306,8 @@ class Programs(unittest.TestCase):
         self.assertEqual(
             sum(each.numel() for each in model.parameters()), 2 * 6400 + 2 * 4096 + 2 * 2048 + 3 * 8192 + 3 * 64
         )
-        _, names, notes = export_program(model, None, {})
-        labels = "labels is int64[batch, seq], so that the program has its loss"
+        _, names, notes, _ = export_program(model, None, {})
+        labels = "labels is given, so that the program has its loss"
         self.assertEqual((sorted(names.values()), notes), (["batch", "seq"], [labels]))
 
 

@@ -3,11 +3,13 @@
 import { join, relative } from 'node:path';
 import { archivePath } from '../export/archivePath.ts';
 import { exportModel } from '../export/exportModel.ts';
+import { inputTexts } from '../export/inputTexts.ts';
 import type { Arguments } from './arguments.ts';
 import { printData, printMessage } from './streams.ts';
 
 export async function runExportCommand(given: Extract<Arguments, { command: 'export' }>): Promise<number> {
   const output = given.output ?? archivePath('.', given.target);
+  const isGiven = Object.keys(given.inputs).length > 0;
   const stopping = new AbortController();
   const stop = (): void => stopping.abort();
   process.once('SIGINT', stop);
@@ -37,6 +39,7 @@ export async function runExportCommand(given: Extract<Arguments, { command: 'exp
         );
         return 1;
       case 'done':
+        printMessage(`called with ${inputTexts(outcome.inputs)}${isGiven ? '' : '; --input gives others'}`);
         for (const note of outcome.notes) printMessage(`note: ${note}`);
         printMessage(`wrote ${relative('.', output)} with torch ${outcome.torch}, without weights`);
         printData(`${output}\n`);

@@ -42,7 +42,7 @@ function checkOptions(args: readonly string[], options: KnownOptions): void {
         throw new WrongArgument(`${rawName} ${value}: no option takes a negative number`);
       }
       const instead = value === undefined ? '' : `, and ${value} is an option`;
-      throw new WrongArgument(`${rawName} needs a value${instead}; layercost --help lists the values`);
+      throw new WrongArgument(`${rawName} needs a value${instead}; --help lists the options of a command`);
     }
     if (known.type === 'boolean' && value !== undefined) {
       throw new WrongArgument(`${rawName} takes no value; remove ${value}`);

@@ -33,13 +33,24 @@ export interface ExportOptions {
 }
 
 export type ExportOutcome =
-  | { readonly kind: 'done'; readonly notes: readonly string[]; readonly torch: string }
+  | {
+      readonly kind: 'done';
+      readonly notes: readonly string[];
+      /** What `forward` was called with, by parameter. */
+      readonly inputs: Readonly<Record<string, string>>;
+      readonly torch: string;
+    }
   | { readonly kind: 'cancelled' }
   | { readonly kind: 'failed'; readonly failure: ExportFailureKind; readonly message: string };
 
 const exportEventSchema = z.discriminatedUnion('event', [
   z.strictObject({ event: z.literal('progress'), message: z.string() }),
-  z.strictObject({ event: z.literal('done'), notes: z.array(z.string()), torch: z.string() }),
+  z.strictObject({
+    event: z.literal('done'),
+    notes: z.array(z.string()),
+    inputs: z.record(z.string(), z.string()),
+    torch: z.string(),
+  }),
   z.strictObject({ event: z.literal('refused'), kind: z.enum(refusals), message: z.string() }),
 ]);
 
@@ -85,7 +96,7 @@ export function exportModel(request: ExportRequest, options: ExportOptions): Pro
           phase = event.message;
           options.onProgress?.(event.message);
         } else if (event.event === 'done')
-          outcome ??= { kind: 'done', notes: event.notes, torch: event.torch };
+          outcome ??= { kind: 'done', notes: event.notes, inputs: event.inputs, torch: event.torch };
         else outcome ??= failed(event.kind, event.message);
       },
       log(text) {

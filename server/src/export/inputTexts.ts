@@ -20,3 +20,9 @@ export function readInputTexts(
   }
   return { inputs };
 }
+
+/** Those of a model in one line, which `readInputTexts` reads. */
+export const inputTexts = (inputs: Readonly<Record<string, string>>): string =>
+  Object.entries(inputs)
+    .map(([name, type]) => `${name}=${type}`)
+    .join('; ');

@@ -7,6 +7,7 @@ import { URI } from 'vscode-uri';
 import { defaultPython } from '../benchmark/followRunner.ts';
 import { archivePath } from '../export/archivePath.ts';
 import { exportModel } from '../export/exportModel.ts';
+import { inputTexts } from '../export/inputTexts.ts';
 import type { ExportPython } from '../lsp/platform.ts';
 import { fileInWorkspace, workspaceOf } from './resultFiles.ts';
 
@@ -33,7 +34,12 @@ export const exportInEditor: ExportPython = async ({ uri, name, inputs, python, 
   );
   switch (outcome.kind) {
     case 'done':
-      return { kind: 'done', archive: URI.file(output).toString(), notes: outcome.notes };
+      return {
+        kind: 'done',
+        archive: URI.file(output).toString(),
+        notes: outcome.notes,
+        inputs: inputTexts(outcome.inputs),
+      };
     case 'cancelled':
       return outcome;
     case 'failed': {

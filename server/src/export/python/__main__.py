@@ -47,10 +47,10 @@ def main() -> int:
         send("progress", message="building the model")
         model, module = build_model(request["target"])
         send("progress", message="exporting")
-        program, names, notes = export_program(model, module, request.get("inputs") or {})
+        program, names, notes, inputs = export_program(model, module, request.get("inputs") or {})
         send("progress", message="writing")
         write_program(program, names, request["output"])
-        send("done", notes=notes, torch=torch.__version__)
+        send("done", notes=notes, inputs=inputs, torch=torch.__version__)
         return 0
     except Refusal as refusal:
         send("refused", kind=refusal.kind, message=str(refusal))

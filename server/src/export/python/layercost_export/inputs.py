@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any, Optional, Union
 
@@ -31,6 +31,10 @@ class Inputs:
     open: dict[str, dict[int, str]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
+    def texts(self) -> "dict[str, str]":
+        """As a person gives them: `int64[batch, 128]` by parameter."""
+        return {name: text(each, self.open.get(name, {})) for name, each in self.tensors.items() if isinstance(each, torch.Tensor)}
+
     def with_labels(self, model: torch.nn.Module) -> "list[Inputs]":
         """
         The same with labels that `forward` may be called without, in the shapes that they can have: of each token, or of each
@@ -48,11 +52,16 @@ class Inputs:
             Inputs(
                 {**self.tensors, name: torch.empty(shape, dtype=torch.int64, device="meta")},
                 {**self.open, name: dimensions},
-                [*self.notes, f"{name} is int64[{', '.join(dimensions.values())}], so that the program has its loss"],
+                [*self.notes, f"{name} is given, so that the program has its loss"],
             )
             for shape, dimensions in shapes
             if 0 in dims and len(dimensions) == len(shape)
         ]
+
+
+def text(tensor: torch.Tensor, names: "dict[int, str]") -> str:
+    sizes = [names.get(position, str(size)) for position, size in enumerate(tensor.shape)]
+    return f"{str(tensor.dtype).split('.')[-1]}[{', '.join(sizes)}]"
 
 
 def inputs_of(model: torch.nn.Module, module: Optional[ModuleType], given: dict[str, str]) -> Inputs:
@@ -125,14 +134,46 @@ def guessed_inputs(model: torch.nn.Module) -> Inputs:
         return language_inputs(model, names)
     if "pixel_values" in names:
         return Inputs({"pixel_values": image(model)}, {"pixel_values": {0: "batch"}})
-    if len(needed) == 1:
+    if len(needed) == 1 or are_sequences([each.name for each in needed]):
         tensor, dimensions = by_first_layer(model)
-        if tensor is not None:
-            return Inputs({needed[0].name: tensor}, {needed[0].name: dimensions})
+        if tensor is not None and (len(needed) == 1 or tensor.dtype == torch.int64):
+            given = [each.name for each in needed]
+            inputs = Inputs({name: tensor for name in given}, {name: dimensions for name in given})
+            return with_fitting_images(model, inputs)
     raise Refusal(
         "inputs",
         f"what forward({', '.join(each.name for each in needed)}) takes is not known: write a function layercost_inputs() beside the model, or give --input NAME='int64[batch, 128]' for each",
     )
+
+
+def are_sequences(names: "list[str]") -> bool:
+    """What models from one sequence to another call what they read and what they have written so far."""
+    return len(names) == 2 and names[0] in ("src", "source", "input", "inputs", "x") and names[1] in ("tgt", "trg", "target", "targets", "y")
+
+
+SIDES = (224, 32, 28, 64, 96, 128, 256, 299, 384, 512)
+"""Of images, the most usual first."""
+
+
+def with_fitting_images(model: torch.nn.Module, inputs: Inputs) -> Inputs:
+    """Images of a size that the layers fit: a model of linear layers behind convolutions has one alone."""
+    (name, tensor), *more = inputs.tensors.items()
+    if more or tensor.dim() != 4 or not is_any_size(model):
+        return inputs
+    for side in SIDES:
+        images = torch.empty(*tensor.shape[:2], side, side, device="meta")
+        try:
+            with torch.no_grad():
+                model(**{name: images})
+        except Exception:  # noqa: BLE001 - a layer that does not fit raises what it likes
+            continue
+        return replace(inputs, tensors={name: images})
+    return inputs
+
+
+def is_any_size(model: torch.nn.Module) -> bool:
+    """Whether the model does not say how large its images are."""
+    return getattr(getattr(model, "config", None), "image_size", None) is None and not getattr(model, "default_cfg", None)
 
 
 def language_inputs(model: torch.nn.Module, names: list[str]) -> Inputs:
@@ -167,6 +208,8 @@ def by_first_layer(model: torch.nn.Module) -> tuple[Optional[torch.Tensor], dict
             return torch.empty(BATCH, SEQUENCE, dtype=torch.int64, device="meta"), {0: "batch", 1: "seq"}
         if isinstance(layer, nn.Conv2d):
             return image(model, layer.in_channels), {0: "batch"}
+        if isinstance(layer, nn.Conv3d):
+            return torch.empty(BATCH, layer.in_channels, 16, 112, 112, device="meta"), {0: "batch"}
         if isinstance(layer, nn.Conv1d):
             return torch.empty(BATCH, layer.in_channels, 1024, device="meta"), {0: "batch"}
         if isinstance(layer, nn.Linear):

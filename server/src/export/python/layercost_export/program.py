@@ -5,9 +5,11 @@ from __future__ import annotations
 import inspect
 import json
 import re
+import sysconfig
+import traceback
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 import torch
 
@@ -15,11 +17,21 @@ from .inputs import Inputs, inputs_of
 from .refusal import Refusal
 
 
+class Exported(NamedTuple):
+    program: "torch.export.ExportedProgram"
+    #: Of its open dimensions, by symbol.
+    names: "dict[str, str]"
+    #: What about it a person should know.
+    notes: "list[str]"
+    #: What it was called with, by parameter: `int64[batch, 128]`.
+    inputs: "dict[str, str]"
+
+
 def export_program(
     model: torch.nn.Module, module: Optional[ModuleType], given: dict[str, str]
-) -> "tuple[torch.export.ExportedProgram, dict[str, str], list[str]]":
-    """The program, the names of its open dimensions by symbol, and what about it a person should know."""
+) -> Exported:
     inputs = inputs_of(model, module, given)
+    inputs.notes.extend(take_square_masks_for_causal(model))
     # Labels that a person left out are left out.
     is_guessed = not given and getattr(module, "layercost_inputs", None) is None
     errors: list[Exception] = []
@@ -32,9 +44,49 @@ def export_program(
             found = names_of_symbols(program, tried)
             fixed = [name for name in open_names(tried) if name not in found.values()]
             notes = [f"{name} is fixed, because the model does not export with it open" for name in fixed]
-            return program, found, [*tried.notes, *notes]
-    first = str(errors[0]).strip().split("\n")[0] if errors else ""
-    raise Refusal("export", f"torch.export refuses the model: {type(errors[0]).__name__}: {first}")
+            return Exported(program, found, [*tried.notes, *notes], tried.texts())
+    raise Refusal("export", refusal_text(errors[0]))
+
+
+def refusal_text(error: Exception) -> str:
+    """What torch says, and the line of the model's own code where it said so."""
+    first = str(error).strip().split("\n")[0]
+    own = [each for each in traceback.extract_tb(error.__traceback__) if is_own(each.filename)]
+    place = f" at {Path(own[-1].filename).name}:{own[-1].lineno}, `{own[-1].line}`" if own and own[-1].line else ""
+    if type(error).__name__ == "GuardOnDataDependentSymNode":
+        return f"torch.export cannot follow what depends on the contents of a tensor{place}: write it with torch.where, or export the model without it"
+    return f"torch.export refuses the model{place}: {type(error).__name__}: {first}"
+
+
+def is_own(filename: str) -> bool:
+    """Whether a frame is of the person's code: neither of an installed package nor of this script."""
+    path = Path(filename)
+    return path.is_file() and "site-packages" not in path.parts and "dist-packages" not in path.parts and path.parent != Path(__file__).parent and path.name != "__main__.py" and not is_library(path)
+
+
+def is_library(path: Path) -> bool:
+    return Path(sysconfig.get_paths()["stdlib"]) in path.parents
+
+
+def take_square_masks_for_causal(model: torch.nn.Module) -> "list[str]":
+    """
+    `nn.Transformer` looks into its masks to see whether they are causal, which a program without contents cannot. A mask of each
+    position by each is causal in whatever is trained with one, and a note says that it was taken so.
+    """
+    from torch.nn.modules import transformer
+
+    known = getattr(transformer, "_detect_is_causal_mask", None)
+    layers = (torch.nn.Transformer, torch.nn.TransformerEncoder, torch.nn.TransformerDecoder)
+    if known is None or not any(isinstance(each, layers) for each in model.modules()):
+        return []
+
+    def is_causal(mask: Any, is_causal: Any = None, size: Any = None) -> bool:
+        if mask is None or is_causal is not None:
+            return bool(is_causal)
+        return mask.dim() == 2 and bool(mask.shape[0] == mask.shape[1])
+
+    transformer._detect_is_causal_mask = is_causal
+    return ["square masks of nn.Transformer are taken for causal"]
 
 
 def open_names(inputs: Inputs) -> list[str]:

@@ -139,9 +139,12 @@ def timm_model(name: str) -> torch.nn.Module:
 def torchvision_model(name: str) -> torch.nn.Module:
     models = imported("torchvision", "torchvision").models
     try:
-        return models.get_model(name, weights=None)
+        builder = models.get_model_builder(name)
     except ValueError as error:
         raise Refusal("target", f"torchvision has no model {name}") from error
+    # Models of detection and segmentation would fetch those of their backbone.
+    backbone = {"weights_backbone": None} if "weights_backbone" in inspect.signature(builder).parameters else {}
+    return builder(weights=None, **backbone)
 
 
 def imported(package: str, scheme: str) -> ModuleType:
