@@ -19,6 +19,7 @@ import { layerSets } from './layerSets.ts';
 import { judgeNanotron } from './parallel/judgeNanotron.ts';
 import { megatronRows } from './parallel/megatronRows.ts';
 import { parallelSection } from './parallel/parallelSection.ts';
+import { publishedLayouts } from './parallel/publishedLayouts.ts';
 import { judgeBatches, judgeLivePeaks, judgePeaks, livePeaks, peakSection } from './peaks.ts';
 import { judgeLanguage, languageSection } from './scaling/languageSection.ts';
 import { judgeScaling } from './scaling/scaledSets.ts';
@@ -103,7 +104,7 @@ export function validate(
 
 /** Steps of GPUs that share a copy of a model; empty where their tables are absent. */
 export const judgeParallel = (root: string, shared: string, open: OpenGraph): string =>
-  parallelSection(judgeNanotron(root, shared, open), megatronRows(shared));
+  parallelSection(judgeNanotron(root, shared, open), megatronRows(shared), publishedLayouts(root, shared));
 
 /** Each half of the families is predicted with corrections fitted to the other half. */
 function timmEntries(

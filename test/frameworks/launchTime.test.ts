@@ -2,10 +2,13 @@ import { expect, test } from 'vitest';
 import { resolveFramework } from '../../server/src/frameworks/registry.ts';
 
 test.each([
-  ['eager PyTorch', {}, [8, 4, 29]],
-  ['a launch time that is given', { 'launch-us': '40' }, [40, 40, 40]],
-] as const)('%s: middle, low and high in microseconds', (_, options, expected) => {
-  const { launch } = resolveFramework({ name: 'pytorch-ddp', options }).behaviour;
+  ['eager PyTorch', 'pytorch-ddp', {}, [8, 4, 29]],
+  ['a launch time that is given', 'pytorch-ddp', { 'launch-us': '40' }, [40, 40, 40]],
+  // measured/steps-vtrain.csv
+  ['Megatron-LM', 'megatron', {}, [60, 20, 80]],
+  ['a launch time that is given for it', 'megatron', { 'launch-us': '8' }, [8, 8, 8]],
+] as const)('%s: middle, low and high in microseconds', (_, name, options, expected) => {
+  const { launch } = resolveFramework({ name, options }).behaviour;
   [launch.middle, launch.low, launch.high].forEach((time, index) => {
     expect(time * 1e6).toBeCloseTo(expected[index] ?? Number.NaN, 9);
   });

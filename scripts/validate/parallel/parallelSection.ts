@@ -2,8 +2,11 @@
 
 import { statisticsOf } from '../judge.ts';
 import { percent } from '../percent.ts';
+import type { JudgedActivations } from './activationMemory.ts';
 import type { JudgedNanotron } from './judgeNanotron.ts';
+import type { JudgedLayouts } from './layoutSet.ts';
 import type { ParallelRow } from './parallelRow.ts';
+import type { PublishedLayouts } from './publishedLayouts.ts';
 
 interface Judged {
   readonly rows: readonly ParallelRow[];
@@ -12,12 +15,16 @@ interface Judged {
 }
 
 /** Nothing where the tables are absent. */
-export function parallelSection(nanotron: JudgedNanotron | undefined, megatron: Judged | undefined): string {
-  if (nanotron === undefined || megatron === undefined) return '';
+export function parallelSection(
+  nanotron: JudgedNanotron | undefined,
+  megatron: Judged | undefined,
+  published: PublishedLayouts | undefined,
+): string {
+  if (nanotron === undefined || megatron === undefined || published === undefined) return '';
   return `
 ## GPUs that share a copy of a model
 
-Tensor, sequence and pipeline parallelism. By default settings nothing was fitted to these rows.
+Tensor, sequence and pipeline parallelism. By default settings nothing was fitted to the rows that are judged.
 
 | data | rows | mean | median | p90 | median ratio | memory, mean | memory, median ratio |
 | --- | --: | --: | --: | --: | --: | --: | --: |
@@ -29,12 +36,14 @@ ${[
     'of these, interleaved',
     megatron.rows.filter(({ row }) => row.vp !== '1'),
   ),
+  ...published.sets.map(({ title, rows }) => lineOf(title, rows)),
 ].join('\n')}
 
 - nanotron: every eighth of ${nanotron.all} layouts. Its code is the source of what it sends, when, and where it cuts pipelines.
 - The cluster of the study: the same source timed collectives of 256 MiB. A step between nodes of ${nanotron.latency} µs instead of 30 fits
   them best, so that is what these lines take.
-- Times of the host: ${hostTimesText(nanotron)}. No source tells them. Each size of the model is judged with those that were fitted to the other two.
+- Two times of the host are in no source. Each size of the model is judged with those that were fitted to the other two.
+  ${hostTimesText(nanotron)}
 - In pipelines over several nodes a collective of tensor parallelism took the second time longer for each GPU of its group. In pipelines of one node
   and in most steps without a pipeline it did not. Where these groups span nodes, peaks of memory are lower too, as if tensors were gathered again
   for backward. The reason is not known.
@@ -45,6 +54,14 @@ ${[
   In 12 cells it then loses 2.7 % at most. In 6 it is a run that stood still, among them all three of 64 nodes.
 - Megatron-LM: ${megatron.rows.length} of ${megatron.all} rows. Its kernels of softmax, dropout and GELU are fused by hand, which eager PyTorch's are
   not: steps are predicted too slow. A recomputation of the core of attention alone is not costed.
+${published.sets.map((set) => `- ${coverageText(set)}`).join('\n')}
+- vTrain: half of its rows gave the host time of a launch of \`megatron\`, 60 µs. By PyTorch's 8 µs the mean error was 33 %.
+- BLOOM: in Megatron-DeepSpeed. Its cluster is not described; nodes with 400 Gb/s stand for it. Its first runs waited for each kernel.
+- NVIDIA's recipes: BF16 is predicted a fifth too slow whatever the layout, FP8 less. Factors for H100 come from other clusters, whose
+  products run slower. MLPerf does not tell the chunks of its pipeline; those of the recipe are taken.
+- torchtitan: its H100 have 500 W and other memory, and are slower than those that stand for them. FP8 by torchao has casts that are not costed.
+- LiBai: the GPU and its links are not named. Pairs of GPUs lose a quarter in tensor parallelism there, four and eight do not.
+- Memory of Megatron-LM's paper on activations, ${published.activations.rows} rows on GPT of 22B to 1T: ${activationsText(published.activations)}.
 `;
 }
 
@@ -58,19 +75,37 @@ function nanotronLines(title: string, rows: readonly ParallelRow[]): readonly st
   ];
 }
 
+function coverageText({ title, rows, left }: JudgedLayouts): string {
+  const all = [...left.values()].reduce((total, count) => total + count, rows.length);
+  const whys = [...left].map(([why, count]) => `${count} (${why})`).join(', ');
+  return `${title.split(':')[0]}: ${rows.length} of ${all} rows${whys === '' ? '' : `; left out are ${whys}`}.`;
+}
+
+const activationsText = ({ states, activations, shares }: JudgedActivations): string =>
+  [
+    ['weights and optimizer', states] as const,
+    ['activations', activations] as const,
+    ['activations over those without a technique', shares] as const,
+  ]
+    .map(([what, ratios]) => {
+      const { mean, worst } = statisticsOf(ratios);
+      return `${what} ${percent(mean)} on average, ${percent(worst)} at worst`;
+    })
+    .join('; ');
+
 const hostTimesText = ({ hostTimes }: JudgedNanotron): string =>
   [...hostTimes]
     .map(
       ([model, { launch, callPerGpu }]) =>
-        `${launch} µs for a launch and ${callPerGpu} µs for each GPU of a collective (${model})`,
+        `Without ${model}: ${launch} µs for a launch, ${callPerGpu} µs for each GPU of a collective.`,
     )
-    .join(', ');
+    .join(' ');
 
 const unlikeText = ({ unlike }: JudgedNanotron): string =>
   unlike
     .map(({ pipelined, unlike: count, pairs }) =>
       pipelined
-        ? `Of ${pairs} layouts with a pipeline that were run with and without ZeRO 1, ${count} took more than one and a half times as long in one of both runs.`
+        ? `Of ${pairs} layouts with a pipeline that were run with and without ZeRO 1, ${count} took more than 1.5 times as long in one run.`
         : `Of ${pairs} without a pipeline ${count} did.`,
     )
     .join(' ');

@@ -8,8 +8,9 @@
  */
 
 import { attentionKernels } from '../hardware/kernelEnvironment.ts';
+import type { Estimate } from '../model/estimate.ts';
 import type { Precision } from '../model/scenario.ts';
-import { bytes, seconds, sum } from '../model/units.ts';
+import { bytes, type Seconds, seconds, sum } from '../model/units.ts';
 import type { FrameworkBehaviour } from './behaviour.ts';
 import {
   denseGradients,
@@ -253,11 +254,12 @@ const narrowed = (bucket: Bucket, bytesPerElement: number): Bucket => ({
 
 /**
  * What every eager PyTorch behaviour shares. `casts` tells whether fp16 and bf16 mean autocast; else all that is computed
- * is in them, even where the weights are kept in fp32.
+ * is in them, even where the weights are kept in fp32. `usualLaunch`: where nobody says how fast the host launches.
  */
 export function eagerPytorch(
   options: ReadonlyMap<string, string>,
   casts = options.get('weights') === 'fp32',
+  usualLaunch: Estimate<Seconds> = eagerLaunch,
 ): Pick<
   FrameworkBehaviour,
   'launch' | 'collectiveCall' | 'lower' | 'input' | 'update' | 'addsGradients' | 'gradientSumBytesPerElement'
@@ -279,11 +281,11 @@ export function eagerPytorch(
   const addsGradients = fp32Sums || options.get('gradients') === 'added';
   const reentrant = options.get('reentrant') === 'true';
   const mode = compileMode(options);
-  const launch = launchOf(Number(options.get('launch-us')) * 1e-6);
+  const launch = launchOf(Number(options.get('launch-us')) * 1e-6, usualLaunch);
   const collectiveCall = Number(options.get('collective-us')) * 1e-6;
   return {
     ...(collectiveCall > 0 ? { collectiveCall: seconds(collectiveCall) } : {}),
-    launch: launch !== eagerLaunch || mode === undefined ? launch : compiledLaunch[mode],
+    launch: launch !== usualLaunch || mode === undefined ? launch : compiledLaunch[mode],
     lower: pytorchLowering({
       convolutionTf32,
       fusedCalls,
