@@ -30,7 +30,7 @@ with_values = {'deberta-v2', 'layoutlm', 'idefics3', 'smolvlm'}
 # Types whose forward takes one mask for each kind of layer.
 masked_by_layer = {'gemma2', 'gemma3_text', 'gemma4_text', 'qwen2', 'qwen3', 'gpt_oss', 'cohere2', 'ministral', 'olmo3', 'smollm3',
                    'exaone4', 'qwen2_moe', 'qwen3_next', 'qwen3_5_text', 'qwen3_5_moe_text', 'olmo_hybrid',
-                   'granitemoehybrid', 'cohere2_moe'}
+                   'granitemoehybrid', 'cohere2_moe', 'modernbert-decoder'}
 
 
 # Types that read images beside text: images become tokens first, so that each part is counted by itself.
@@ -64,6 +64,12 @@ def length(config):
     return min(seq, getattr(config.get_text_config(), 'max_position_embeddings', None) or seq)
 
 
+def sides(config):
+    """Height and width of an image."""
+    size = getattr(config, 'image_size', 224)
+    return size if isinstance(size, (list, tuple)) else (size, size)
+
+
 def example(model):
     config, kind = model.config, model.config.model_type
     tokens = length(config)
@@ -74,8 +80,7 @@ def example(model):
         image = torch.empty(batch, config.vision_config.num_channels, size, size, device='meta')
         return {'input_ids': ids, 'attention_mask': mask, 'pixel_values': image}
     if model.main_input_name == 'pixel_values':
-        size = getattr(config, 'image_size', 224)
-        return {'pixel_values': torch.empty(batch, config.num_channels, size, size, device='meta')}
+        return {'pixel_values': torch.empty(batch, config.num_channels, *sides(config), device='meta')}
     if kind == 'audio-spectrogram-transformer':
         return {'input_values': torch.zeros(batch, config.max_length, config.num_mel_bins, device='meta')}
     if model.main_input_name == 'input_values':

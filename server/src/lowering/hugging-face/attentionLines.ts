@@ -1,5 +1,7 @@
 /** Attention as transformers computes it: projections, rotation by position and the kernel, one line each. */
 
+import { dropoutLines } from './dropoutLines.ts';
+
 export interface Attention {
   readonly heads: number;
   /** Heads of key and value. */
@@ -26,6 +28,8 @@ export interface Attention {
   readonly unrotatedTokens?: number;
   /** Whether queries are scaled by themselves, and scores are not (ESM). */
   readonly scaledQuery?: boolean;
+  /** Share of what the output projection gives that is zeroed in training. */
+  readonly outputDropout?: number;
   /** What keys are multiplied (Falcon-H1). */
   readonly keyScale?: number;
   /** The call that normalizes what the kernel gives, before the output projection (BitNet). */
@@ -168,6 +172,7 @@ export function attentionLines(of: Attention, place: AttentionPlace): readonly s
         ]),
     ...(of.outputNorm === undefined ? [] : [`${prefix}attn_sub_norm: ${of.outputNorm(String(size.q))}`]),
     `${prefix}${names.o_proj}: Linear(${width}${option(of.outputBias)})`,
+    ...dropoutLines(`${prefix}out_drop`, of.outputDropout),
   ];
 }
 

@@ -55,6 +55,8 @@ export interface Decoder {
    */
   readonly head: 'tied' | 'own' | 'none' | { readonly classes: number; readonly tokenDropout?: number };
   readonly headBias?: boolean;
+  /** Lines between the last normalization and logits. */
+  readonly beforeHead?: readonly string[];
   /** Logits are bounded by tanh (Gemma 2). */
   readonly softcap?: number;
   /** Logits are multiplied (Cohere, Granite). */
@@ -74,6 +76,8 @@ export interface Run {
   readonly feedForward: FeedForward;
   /** Where it is not that of the decoder. */
   readonly order?: BlockOrder;
+  /** Whether attention reads what comes in as it is. */
+  readonly readsInput?: boolean;
 }
 
 /**
@@ -141,6 +145,7 @@ export function decoderParts(of: Decoder, name: string, length?: number): SpecPa
     ...(of.finalNorm ? [`norm: ${norm}`] : []),
     ...(width === of.hidden ? [] : [`project_out: Linear(${width}, bias=False)`]),
     ...(hasLogits(of) ? scaleLines('small_hidden', of.hiddenScale) : []),
+    ...(hasLogits(of) ? (of.beforeHead ?? []) : []),
     ...headLines(of),
     ...(hasLogits(of) ? softcapLines(of) : []),
     ...(hasLogits(of) ? scaleLines('logits', of.logitScale) : []),
@@ -292,8 +297,8 @@ const scaledName = (of: Decoder, width: number): string =>
 
 /** A name for every run; runs of equal blocks share one. What they differ in is in the name. */
 function runNames(runs: readonly Run[]): readonly string[] {
-  const keys = runs.map(({ attention, feedForward, order }) =>
-    JSON.stringify([attention, feedForward, order]),
+  const keys = runs.map(({ attention, feedForward, order, readsInput }) =>
+    JSON.stringify([attention, feedForward, order, readsInput]),
   );
   const kinds = [...new Set(keys)];
   const windows = new Set(runs.map(({ attention }) => 'window' in attention));
@@ -340,10 +345,10 @@ function blockLines(of: Decoder, run: Run): readonly string[] {
     case 'pre':
     case 'sandwich': {
       const second = sandwiched ? 'pre_feedforward_layernorm' : 'post_attention_layernorm';
-      const attended = attend('input_layernorm');
+      const attended = attend(run.readsInput === true ? 'input' : 'input_layernorm');
       const fed = feed(second);
       return [
-        `input_layernorm: ${norm}`,
+        ...(run.readsInput === true ? [] : [`input_layernorm: ${norm}`]),
         ...attended,
         `residual: add(${nameOf(attended.at(-1))}, input)`,
         `${second}: ${norm}`,

@@ -22,6 +22,7 @@ import {
   plainOf,
   softcapOf,
 } from './llamaLike.ts';
+import { modernBertDecoder } from './modernBertDecoder.ts';
 import { bareRmsNorm, headNorm, layerNorm, rmsNorm, wholeNorm } from './normalizations.ts';
 
 /** Cohere's normalizations, computed step by step (modeling_cohere.py, `CohereLayerNorm`); those of queries and keys have a scale per head. */
@@ -99,6 +100,7 @@ export const decoderTypes: Readonly<Record<string, DecoderType>> = {
     });
   },
   lfm2,
+  'modernbert-decoder': modernBertDecoder,
   eurobert: (fields) => {
     if (fields.architecture?.endsWith('ForSequenceClassification'))
       fields.problems.push('the head of `EuroBertForSequenceClassification` is not known');

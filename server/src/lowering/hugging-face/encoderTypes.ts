@@ -234,6 +234,19 @@ const pooledHead = (fields: ConfigFields): readonly string[] => {
   return head.includes(firstToken) ? head : [...pooler, ...head];
 };
 
+/** A head of words that is wider than the layers and has weights of its own (modeling_rembert.py). */
+const rembertHead = (fields: ConfigFields): readonly string[] => {
+  const width = fields.size('output_embedding_size');
+  const masked = [
+    `transform: Linear(${width}) from encoder`,
+    `transform_act: ${activationCall(activationOf(fields, 'gelu'))}`,
+    `transform_norm: ${layerNorm(fields.number('layer_norm_eps', 1e-12))(String(width))}`,
+    'decoder: Linear(vocab_size)',
+  ];
+  const share = fields.number('classifier_dropout_prob', 0.1);
+  return headOf(fields, masked, pooler, { sequence: share, token: share, answer: 0 });
+};
+
 const robertaHead = (fields: ConfigFields): readonly string[] => {
   const norm = layerNorm(fields.number('layer_norm_eps', 1e-5));
   const masked = [
@@ -349,6 +362,8 @@ export const encoderTypes: Readonly<Record<string, EncoderType>> = {
       names: { q_proj: 'q', k_proj: 'k', v_proj: 'v', qkv_proj: 'qkv', o_proj: 'o' },
     }),
   distilbert,
+  rembert: (fields, name) =>
+    bertLike(fields, name, rembertHead, { embedding: fields.size('input_embedding_size'), written: true }),
   'megatron-bert': (fields, name) =>
     bertLike(fields, name, bertHead, { pre: true, embeddingNorm: false, written: true }),
   'roberta-prelayernorm': (fields, name) => bertLike(fields, name, robertaHead, { pre: true }),

@@ -37,6 +37,7 @@ import { speechEncoder } from './speech.ts';
 import { swin } from './swin.ts';
 import { textPartOf } from './textPart.ts';
 import { vitTypes } from './vit.ts';
+import { yolos } from './yolos.ts';
 
 export interface SpecOfConfig {
   /** The text of a layer spec; `undefined` where the config cannot be expressed as one. */
@@ -128,6 +129,7 @@ const knownClasses =
 const ownClasses: Readonly<Record<string, RegExp>> = {
   'audio-spectrogram-transformer': /ForAudioClassification$/,
   beit: /ForMaskedImageModeling$/,
+  yolos: /ForObjectDetection$/,
   segformer: /ForSemanticSegmentation$/,
   wav2vec2: /ForCTC$/,
   hubert: /ForCTC$/,
@@ -195,6 +197,7 @@ const types: Readonly<Record<string, WriteSpec>> = {
   umt5: t5,
   whisper,
   swin,
+  yolos,
   beit,
   'data2vec-vision': beit,
   segformer,
