@@ -66,7 +66,7 @@ def length(config):
 
 def sides(config):
     """Height and width of an image."""
-    size = getattr(config, 'image_size', 224)
+    size = getattr(getattr(config, 'backbone_config', None) or config, 'image_size', 224)
     return size if isinstance(size, (list, tuple)) else (size, size)
 
 
@@ -80,7 +80,7 @@ def example(model):
         image = torch.empty(batch, config.vision_config.num_channels, size, size, device='meta')
         return {'input_ids': ids, 'attention_mask': mask, 'pixel_values': image}
     if model.main_input_name == 'pixel_values':
-        return {'pixel_values': torch.empty(batch, config.num_channels, *sides(config), device='meta')}
+        return {'pixel_values': torch.empty(batch, getattr(config, 'num_channels', 3), *sides(config), device='meta')}
     if kind == 'audio-spectrogram-transformer':
         return {'input_values': torch.zeros(batch, config.max_length, config.num_mel_bins, device='meta')}
     if model.main_input_name == 'input_values':

@@ -76,7 +76,7 @@ def example(model):
         image = torch.randn(counts.batch, vision.num_channels, vision.image_size, vision.image_size)
         return {'input_ids': ids(), 'pixel_values': image}
     if model.main_input_name == 'pixel_values':
-        return {'pixel_values': torch.randn(counts.batch, config.num_channels, *counts.sides(config))}
+        return {'pixel_values': torch.randn(counts.batch, getattr(config, 'num_channels', 3), *counts.sides(config))}
     if config.model_type == 'audio-spectrogram-transformer':
         return {'input_values': torch.randn(counts.batch, config.max_length, config.num_mel_bins)}
     if model.main_input_name == 'input_values':

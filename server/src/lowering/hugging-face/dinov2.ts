@@ -6,26 +6,37 @@
 import { activationBlocks, activationCall, activationOf } from './activations.ts';
 import { attentionLines } from './attentionLines.ts';
 import { type ConfigFields, labelsOf } from './configFields.ts';
+import { dropoutLines } from './dropoutLines.ts';
 import { selfAttention } from './encoderTypes.ts';
 import { layerNorm } from './normalizations.ts';
 import { patchTokens } from './patchTokens.ts';
 import type { SpecParts } from './specText.ts';
 
-export function dinov2(fields: ConfigFields, name: string): SpecParts {
+/** What stands before and in the layers, of a model or of the backbone of another. */
+interface Body extends Pick<SpecParts, 'dims' | 'inputs' | 'blocks'> {
+  /** To what the first layer reads. */
+  readonly lines: readonly string[];
+  readonly patches: number;
+  readonly side: number;
+  readonly registers: number;
+  readonly isMasked: boolean;
+}
+
+export function dinov2Body(fields: ConfigFields): Body {
   const norm = layerNorm(fields.number('layer_norm_eps', 1e-6))('hidden_size');
   const hidden = fields.size('hidden_size');
   const image = fields.size('image_size');
   const patch = fields.size('patch_size');
-  const patches = Math.floor(image / patch) ** 2;
+  const side = Math.floor(image / patch);
+  const patches = side * side;
   const share = fields.number('hidden_dropout_prob', 0);
-  const drop = (line: string): readonly string[] => (share > 0 ? [`${line}: Dropout(${share})`] : []);
   const block = [
     `norm1: ${norm}`,
     ...attentionLines(selfAttention(fields, { bias: fields.flag('qkv_bias', true) }), {
       source: 'norm1',
       length: 'places',
     }),
-    ...drop('attention_dropout'),
+    ...dropoutLines('attention_dropout', share),
     'lambda1: Parameter(hidden_size)',
     `scaled1: mul(${share > 0 ? 'attention_dropout' : 'attention_dense'}, lambda1)`,
     'residual: add(scaled1, input)',
@@ -35,20 +46,16 @@ export function dinov2(fields: ConfigFields, name: string): SpecParts {
     'scaled2: mul(fc2, lambda2)',
     'output: add(scaled2, residual)',
   ];
-  const classified = /ForImageClassification$/.test(fields.architecture ?? '');
   const registers = fields.optionalSize('num_register_tokens') ?? 0;
-  const masked = fields.flag('use_mask_token', true);
+  const isMasked = fields.flag('use_mask_token', true);
   return {
-    name,
-    comments: [],
     dims: { batch: 8, places: patches + 1 + registers, hidden_size: hidden },
-    ...(masked ? { outputs: [classified ? 'classifier' : 'first_token', 'mask_token'] } : {}),
     inputs: { image: `float32[batch, ${fields.size('num_channels')}, ${image}, ${image}]` },
     blocks: { ...activationBlocks(block), encoder_layer: block },
-    layers: [
+    lines: [
       // Stands in for patches that pretraining hides; nothing reads it otherwise.
-      ...(masked ? ['mask_token: Parameter(1, hidden_size)'] : []),
-      `patch_embeddings: Conv2d(hidden_size, kernel_size=${patch}, stride=${patch}) from image`,
+      ...(isMasked ? ['mask_token: Parameter(1, hidden_size)'] : []),
+      `patch_embeddings: Conv2d(hidden_size, kernel_size=${patch}, stride=${patch})${isMasked ? ' from image' : ''}`,
       ...patchTokens(),
       `position_embeddings: Parameter(1, ${patches + 1}, hidden_size)`,
       'embedded: add(with_cls, position_embeddings)',
@@ -60,7 +67,28 @@ export function dinov2(fields: ConfigFields, name: string): SpecParts {
             `registers: expand(register_tokens, batch, ${registers}, hidden_size)`,
             'with_registers: cat((placed_cls, registers, placed_patches), dim=1)',
           ]),
-      ...drop('embeddings_dropout'),
+      ...dropoutLines('embeddings_dropout', share),
+    ],
+    patches,
+    side,
+    registers,
+    isMasked,
+  };
+}
+
+export function dinov2(fields: ConfigFields, name: string): SpecParts {
+  const norm = layerNorm(fields.number('layer_norm_eps', 1e-6))('hidden_size');
+  const classified = /ForImageClassification$/.test(fields.architecture ?? '');
+  const { lines, patches, registers, isMasked, dims, inputs, blocks } = dinov2Body(fields);
+  return {
+    name,
+    comments: [],
+    dims,
+    inputs,
+    blocks,
+    ...(isMasked ? { outputs: [classified ? 'classifier' : 'first_token', 'mask_token'] } : {}),
+    layers: [
+      ...lines,
       `encoder: encoder_layer() * ${fields.size('num_hidden_layers')}`,
       `layernorm: ${norm}`,
       'first_token: select(layernorm, 1, 0)',

@@ -17,6 +17,7 @@ import { convolutionalTypes } from './convolutional.ts';
 import { debertaV2 } from './deberta.ts';
 import { decoderParts } from './decoder.ts';
 import { decoderTypes } from './decoderTypes.ts';
+import { depthAnything } from './depthAnything.ts';
 import { dinov2 } from './dinov2.ts';
 import { dinov3 } from './dinov3.ts';
 import { encoderTypes } from './encoderTypes.ts';
@@ -130,6 +131,7 @@ const ownClasses: Readonly<Record<string, RegExp>> = {
   'audio-spectrogram-transformer': /ForAudioClassification$/,
   beit: /ForMaskedImageModeling$/,
   yolos: /ForObjectDetection$/,
+  depth_anything: /ForDepthEstimation$/,
   segformer: /ForSemanticSegmentation$/,
   wav2vec2: /ForCTC$/,
   hubert: /ForCTC$/,
@@ -197,6 +199,7 @@ const types: Readonly<Record<string, WriteSpec>> = {
   umt5: t5,
   whisper,
   swin,
+  depth_anything: depthAnything,
   yolos,
   beit,
   'data2vec-vision': beit,
