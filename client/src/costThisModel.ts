@@ -22,6 +22,8 @@ export function registerCostThisModel(
   remembered: vscode.Memento,
   log: vscode.LogOutputChannel,
 ): vscode.Disposable {
+  /** Models that were costed in this window, by script. */
+  const costed = new Map<string, Set<string>>();
   const command = vscode.commands.registerCommand(
     commands.costThisModel,
     async (uri?: unknown, name?: unknown) => {
@@ -37,10 +39,13 @@ export function registerCostThisModel(
       // Python reads the file, not the editor.
       if (document.isDirty) await document.save();
       await started;
-      await costModel(client, document.uri, chosen, remembered, log);
+      if (!(await costModel(client, document.uri, chosen, remembered, log))) return;
+      const key = document.uri.toString();
+      costed.set(key, (costed.get(key) ?? new Set()).add(chosen));
     },
   );
   if (!canRun) return command;
+  const saving = renewOnSave(client, costed, remembered, log);
   const lenses = vscode.languages.registerCodeLensProvider(
     { language: 'python', scheme: 'file' },
     {
@@ -55,7 +60,35 @@ export function registerCostThisModel(
         ),
     },
   );
-  return vscode.Disposable.from(command, lenses);
+  return vscode.Disposable.from(command, lenses, saving);
+}
+
+/**
+ * Exports the models of a script again where it is saved, if the setting asks for it. What is open follows the archive, so that
+ * nothing is opened; what cannot be exported is in the log, because a script is often saved half-written.
+ */
+function renewOnSave(
+  client: BaseLanguageClient,
+  costed: ReadonlyMap<string, ReadonlySet<string>>,
+  remembered: vscode.Memento,
+  log: vscode.LogOutputChannel,
+): vscode.Disposable {
+  const running = new Map<string, vscode.CancellationTokenSource>();
+  return vscode.workspace.onDidSaveTextDocument(async ({ uri }) => {
+    const names = costed.get(uri.toString());
+    const isAsked = vscode.workspace.getConfiguration('layercost', uri).get<boolean>('export.onSave', false);
+    if (names === undefined || !isAsked || !vscode.workspace.isTrusted) return;
+    running.get(uri.toString())?.cancel();
+    const source = new vscode.CancellationTokenSource();
+    running.set(uri.toString(), source);
+    for (const name of names) {
+      const inputs = remembered.get<string>(inputsKey(uri, name));
+      const result = await exportWithProgress(client, uri, name, inputs, source.token);
+      if (result.kind === 'failed') log.warn(`export of ${name}: ${result.message}`);
+      if (result.kind === 'cancelled') break;
+    }
+    source.dispose();
+  });
 }
 
 function refuse(canRun: boolean): Parameters<typeof tellRefusal>[0] | undefined {
@@ -102,18 +135,22 @@ async function chooseModel(document: vscode.TextDocument): Promise<string | unde
   );
 }
 
+/** Where what a person gave a model is remembered. */
+const inputsKey = (file: vscode.Uri, name: string): string => `layercost.inputs ${file.toString()} ${name}`;
+
+/** Whether it was exported and opened. */
 async function costModel(
   client: BaseLanguageClient,
   file: vscode.Uri,
   name: string,
   remembered: vscode.Memento,
   log: vscode.LogOutputChannel,
-): Promise<void> {
-  const key = `layercost.inputs ${file.toString()} ${name}`;
+): Promise<boolean> {
+  const key = inputsKey(file, name);
   let inputs = remembered.get<string>(key);
   for (;;) {
     const result = await exportWithProgress(client, file, name, inputs);
-    if (result.kind === 'cancelled') return;
+    if (result.kind === 'cancelled') return false;
     if (result.kind === 'done') {
       if (inputs !== undefined) await remembered.update(key, inputs);
       for (const note of result.notes) log.info(`export: ${note}`);
@@ -121,21 +158,23 @@ async function costModel(
         viewColumn: vscode.ViewColumn.Beside,
         preserveFocus: true,
       });
-      if (inputs !== undefined) return;
+      if (inputs !== undefined) return true;
       const chosen = await chooseInputs(name, result);
-      if (chosen === undefined) return;
+      if (chosen === undefined) return true;
       await remembered.update(key, chosen);
-      if (chosen === result.inputs) return;
+      if (chosen === result.inputs) return true;
       inputs = chosen;
       continue;
     }
-    if (result.remedy !== 'inputs')
-      return tellRefusal(
+    if (result.remedy !== 'inputs') {
+      await tellRefusal(
         { message: result.message, ...(result.remedy === undefined ? {} : { remedy: result.remedy }) },
         log,
       );
+      return false;
+    }
     const written = await askInputs(name, result.message, inputs);
-    if (written === undefined) return;
+    if (written === undefined) return false;
     inputs = written;
   }
 }
@@ -169,13 +208,20 @@ function exportWithProgress(
   file: vscode.Uri,
   name: string,
   inputs: string | undefined,
+  superseded?: vscode.CancellationToken,
 ): Thenable<ExportPythonResult> {
   const options = {
     location: vscode.ProgressLocation.Notification,
     title: vscode.l10n.t('Building {0}', name),
     cancellable: true,
   };
-  return vscode.window.withProgress(options, async (progress, token) => {
+  return vscode.window.withProgress(options, async (progress, cancelled) => {
+    const source = new vscode.CancellationTokenSource();
+    const following = [cancelled, superseded].map((token) =>
+      token?.onCancellationRequested(() => source.cancel()),
+    );
+    if (superseded?.isCancellationRequested) source.cancel();
+    const { token } = source;
     const uri = client.code2ProtocolConverter.asUri(file);
     const listening = client.onNotification(exportProgress, (event: ExportProgressParams) => {
       if (event.uri === uri) progress.report({ message: event.message });
@@ -193,7 +239,7 @@ function exportWithProgress(
       if (token.isCancellationRequested) return { kind: 'cancelled' };
       return { kind: 'failed', message: error instanceof Error ? error.message : String(error) };
     } finally {
-      listening.dispose();
+      vscode.Disposable.from(listening, source, ...following.filter((each) => each !== undefined)).dispose();
     }
   });
 }

@@ -3,7 +3,7 @@
 import { expect } from 'vitest';
 import type { EditorPage } from './harness/editorPage.ts';
 import type { Host, HostWishes } from './harness/host.ts';
-import { placeIn, placeOf, smallSpec, wideSpec, workspaceFiles } from './harness/workspace.ts';
+import { placeIn, placeOf, smallSpec, trainScript, wideSpec, workspaceFiles } from './harness/workspace.ts';
 
 /** A scenario: what it shows, and the steps. */
 export interface Scenario {
@@ -477,7 +477,7 @@ export const benchmarkScenarios: readonly Scenario[] = [
     },
   },
   {
-    name: 'a model of a script is built, and its lines show what they cost',
+    name: 'a model of a script is built, its lines show what they cost, and follow when it is saved',
     steps: async (editor) => {
       await editor.openFile(workspaceFiles.script);
       await editor.runCommand('Layercost: Cost This Model');
@@ -489,6 +489,18 @@ export const benchmarkScenarios: readonly Scenario[] = [
         ),
       );
       await editor.pressInNotification('Keep');
+      const cost = (line: string): string | undefined => /[\d.]+ \w*FLOP/.exec(line)?.[0];
+      const before = cost(await editor.lineMatching(/fc1\(x\).*FLOP/));
+      await editor.typeOver(placeIn(trainScript, 'nn.Linear(128, ', '10'), '4000');
+      await editor.press('Control+s');
+      await editor.until(
+        'the cost of more classes',
+        async () => {
+          const now = (await editor.visibleLines()).find((text) => /fc1\(x\).*FLOP/.test(text));
+          return now !== undefined && cost(now) !== before ? true : undefined;
+        },
+        60_000,
+      );
     },
   },
   {

@@ -114,6 +114,7 @@ describe('settings', () => {
       'layercost.benchmark.launcher',
       'layercost.benchmark.python',
       'layercost.cluster',
+      'layercost.export.onSave',
       'layercost.framework',
     ]);
     expect(properties['layercost.benchmark.python']?.scope).toBe('machine-overridable');

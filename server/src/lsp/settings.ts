@@ -107,6 +107,8 @@ export const settingsShape = {
       'it is auto, cuda, cuda:0, cuda:1 and so on, mps, xpu or cpu',
     )
     .default('auto'),
+  /** Costs a model of Python again where its script is saved; read by the client. */
+  'export.onSave': z.boolean().default(false),
   /** Read by the client's library. */
   'trace.server': z.enum(['off', 'messages', 'verbose']).default('off'),
 } as const;

@@ -62,7 +62,11 @@ export async function launchCodeServer(setting: Setting, wishes: HostWishes = {}
   if (!setting.codeServer) throw new Error('code-server is not installed; npm run e2e installs it');
   const folder = createWorkspace({
     ...wishes,
-    settings: { 'layercost.benchmark.python': setting.python, ...wishes.settings },
+    settings: {
+      'layercost.benchmark.python': setting.python,
+      'layercost.export.onSave': true,
+      ...wishes.settings,
+    },
   });
   const state = mkdtempSync(join(tmpdir(), 'layercost-code-server-'));
   const places = ['user', 'extensions'].map((name) => join(state, name));
