@@ -26,7 +26,7 @@ batch, seq = 2, 128
 # Samples of a wave: those of `speech.ts`.
 samples = 160_000
 # Types whose forward asks for values, which meta tensors lack: they run on the CPU, with random weights.
-with_values = {'deberta-v2', 'layoutlm', 'idefics3', 'smolvlm'}
+with_values = {'deberta-v2', 'layoutlm', 'idefics3', 'smolvlm', 'detr'}
 # Types whose forward takes one mask for each kind of layer.
 masked_by_layer = {'gemma2', 'gemma3_text', 'gemma4_text', 'qwen2', 'qwen3', 'gpt_oss', 'cohere2', 'ministral', 'olmo3', 'smollm3',
                    'exaone4', 'qwen2_moe', 'qwen3_next', 'qwen3_5_text', 'qwen3_5_moe_text', 'olmo_hybrid',
@@ -66,6 +66,8 @@ def length(config):
 
 def sides(config):
     """Height and width of an image."""
+    if config.model_type == 'detr':
+        return 800, 800
     size = getattr(getattr(config, 'backbone_config', None) or config, 'image_size', 224)
     return size if isinstance(size, (list, tuple)) else (size, size)
 
@@ -80,7 +82,7 @@ def example(model):
         image = torch.empty(batch, config.vision_config.num_channels, size, size, device='meta')
         return {'input_ids': ids, 'attention_mask': mask, 'pixel_values': image}
     if model.main_input_name == 'pixel_values':
-        return {'pixel_values': torch.empty(batch, getattr(config, 'num_channels', 3), *sides(config), device='meta')}
+        return {'pixel_values': torch.zeros(batch, getattr(config, 'num_channels', 3), *sides(config), device=device_of(kind))}
     if kind == 'audio-spectrogram-transformer':
         return {'input_values': torch.zeros(batch, config.max_length, config.num_mel_bins, device='meta')}
     if model.main_input_name == 'input_values':

@@ -88,6 +88,8 @@ export interface AttentionPlace {
   readonly source: string;
   /** Where key and value come from; the source itself in self-attention. */
   readonly memory?: string;
+  /** Where values come from, where it is not where keys do (DETR). */
+  readonly values?: string;
   /** Lengths of query and key: names of dims. */
   readonly length: string;
   readonly memoryLength?: string;
@@ -116,7 +118,7 @@ export function attentionLines(of: Attention, place: AttentionPlace): readonly s
   }
   const parts = ['q', 'k', 'v'] as const;
   for (const part of parts) {
-    const from = part === 'q' ? source : memory;
+    const from = part === 'q' ? source : part === 'v' ? (place.values ?? memory) : memory;
     const length = part === 'q' ? place.length : (place.memoryLength ?? place.length);
     const count = part === 'q' ? of.heads : of.groups;
     let last = `${prefix}${part}_part`;

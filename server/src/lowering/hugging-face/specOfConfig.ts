@@ -18,6 +18,7 @@ import { debertaV2 } from './deberta.ts';
 import { decoderParts } from './decoder.ts';
 import { decoderTypes } from './decoderTypes.ts';
 import { depthAnything } from './depthAnything.ts';
+import { detr } from './detr.ts';
 import { dinov2 } from './dinov2.ts';
 import { dinov3 } from './dinov3.ts';
 import { encoderTypes } from './encoderTypes.ts';
@@ -130,6 +131,7 @@ const knownClasses =
 const ownClasses: Readonly<Record<string, RegExp>> = {
   'audio-spectrogram-transformer': /ForAudioClassification$/,
   beit: /ForMaskedImageModeling$/,
+  detr: /ForObjectDetection$/,
   yolos: /ForObjectDetection$/,
   depth_anything: /ForDepthEstimation$/,
   segformer: /ForSemanticSegmentation$/,
@@ -199,6 +201,7 @@ const types: Readonly<Record<string, WriteSpec>> = {
   umt5: t5,
   whisper,
   swin,
+  detr,
   depth_anything: depthAnything,
   yolos,
   beit,
