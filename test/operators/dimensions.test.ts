@@ -49,9 +49,14 @@ const notExecuted: Readonly<Record<string, readonly string[]>> = {
       ':ConstantFill',
       ':Scale',
       'ai.onnx.contrib:FastGelu',
-      ...['Bilinear', 'ComplexView', 'FourierTransform', 'GroupedMatMul', 'PairwiseDistance'].map(
-        (type) => `layercost:${type}`,
-      ),
+      ...[
+        'Bilinear',
+        'ComplexAbs',
+        'ComplexView',
+        'FourierTransform',
+        'GroupedMatMul',
+        'PairwiseDistance',
+      ].map((type) => `layercost:${type}`),
       'layercost:FakeQuantize',
       'layercost:ProjectedLSTM',
       'layercost:ScatterReduce',

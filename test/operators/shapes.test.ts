@@ -351,6 +351,7 @@ const rows: readonly Row[] = [
   ],
   ['ComplexView', ['float32[n, 4, 2]'], { kind: 'as-complex' }, ['complex64[n, 4]'], { domain: 'layercost' }],
   ['ComplexView', ['complex64[n, 4]'], { kind: 'as-real' }, ['float32[n, 4, 2]'], { domain: 'layercost' }],
+  ['ComplexAbs', ['complex64[n, 4]'], {}, ['float32[n, 4]'], { domain: 'layercost' }],
   ['ComplexView', ['complex64[n, 4]'], { kind: 'part' }, ['float32[n, 4]'], { domain: 'layercost' }],
   // Resampling
   ['Resize', ['float32[1, 3, 10, w]', undefined, 'float32[4]', undefined], {}, ['float32[?, ?, ?, ?]']],

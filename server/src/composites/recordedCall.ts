@@ -6,6 +6,7 @@
  */
 
 import type { Graph, Operator } from '../model/graph.ts';
+import { hasTrait } from '../operators/operatorFacts.ts';
 import type { CompositeMatch, Kept, OperatorOrigin } from './composite.ts';
 
 export interface RecordedCall extends CompositeMatch {
@@ -18,12 +19,14 @@ const keptBy: Readonly<Record<string, Kept>> = {
   'aten.atan2': 'inputs',
   'aten.bilinear': 'inputs',
   'aten.binary_cross_entropy': 'inputs',
+  'aten.clamp.Tensor': 'inputs',
   'aten.diagonal': 'nothing',
   'aten.exp2': 'result',
   'aten.expm1': 'result',
   'aten.frac': 'nothing',
   'aten.huber_loss': 'inputs',
   'aten.hypot': 'both',
+  'aten.kthvalue': 'positions',
   'aten.lerp.Scalar': 'nothing',
   'aten.lerp.Tensor': 'inputs',
   'aten.linalg_vector_norm': 'both',
@@ -34,7 +37,9 @@ const keptBy: Readonly<Record<string, Kept>> = {
   'aten.logaddexp2': 'inputs',
   'aten.logit': 'inputs',
   'aten.max.dim': 'positions',
+  'aten.median.dim': 'positions',
   'aten.min.dim': 'positions',
+  'aten.mode': 'positions',
   'aten.mse_loss': 'inputs',
   'aten.nan_to_num': 'inputs',
   'aten.sinc': 'inputs',
@@ -45,7 +50,14 @@ const keptBy: Readonly<Record<string, Kept>> = {
 };
 
 /** Functions that become one operator, which keeps other things where a program calls it by its own name. */
-const otherThanItsOperator: ReadonlySet<string> = new Set(['aten.exp2', 'aten.max.dim', 'aten.min.dim']);
+const otherThanItsOperator: ReadonlySet<string> = new Set([
+  'aten.exp2',
+  'aten.kthvalue',
+  'aten.max.dim',
+  'aten.median.dim',
+  'aten.min.dim',
+  'aten.mode',
+]);
 
 /** Calls of which no operator is in a composite, by what `isTaken` says. */
 export function recordedCalls(

@@ -162,9 +162,16 @@ class Calls(torch.nn.Module):
             F.nll_loss(x.mT, count), F.mse_loss(x, x * 2), F.l1_loss(x, x, reduction="none"), F.smooth_l1_loss(x, x), F.huber_loss(x, x, delta=0.5),
             F.binary_cross_entropy(x.sigmoid(), x.sigmoid()), F.binary_cross_entropy_with_logits(x, x), F.kl_div(x, x, reduction="sum"),
             F.kl_div(x, x, log_target=True), F.soft_margin_loss(x, x),
+            F.triplet_margin_loss(x, x * 2, x * 3), F.margin_ranking_loss(x, x * 2, x.sign(), 0.1), F.hinge_embedding_loss(x, x.sign()),
+            F.cosine_embedding_loss(first, first * 2, first[:, 0].sign(), 0.1), F.poisson_nll_loss(x, x.abs()), F.poisson_nll_loss(x.abs(), x.abs(), log_input=False),
+            # Functions that become several operators, and places that are found.
+            t.lgamma(x), t.digamma(x), t.special.entr(x.sigmoid()), t.special.gammaln(x), t.hypot(x, x + 1), t.logaddexp(x, x * 2), t.xlogy(x, x.abs()), t.logit(x.sigmoid()), t.sinc(x),
+            t.heaviside(x, x), t.bucketize(x, first[0]), t.searchsorted(first[0], x), x.median(-1).values, x.kthvalue(2, 1).values, x.mode(-1).values,
+            t.fmax(x, x * 2), t.fmin(x, x * 2), F.pairwise_distance(x, x * 2), t.randint(3, (2, 5)), t.hann_window(5), t.hamming_window(5),
+            t.multinomial(first.sigmoid(), 3), F.affine_grid(x[:2, :2, :3], [2, 1, 4, 5]),
             # Complex numbers, and what ONNX has no operator for.
             t.complex(x, x), t.view_as_real(t.complex(x, x)), t.view_as_complex(x.unflatten(2, (3, 2))), t.polar(x, x), t.complex(x, x).abs(),
-            t.complex(x, x).real, t.complex(x, x).angle(), t.complex(x, x).conj(), t.fft.rfft(x), t.fft.irfft(t.complex(x, x)), t.fft.fft2(t.complex(x, x)),
+            t.complex(x, x).real, t.complex(x, x).angle(), t.complex(x, x).conj(), t.fft.rfft(x), t.fft.irfft(t.complex(x, x)), t.fft.fft2(t.complex(x, x)), t.fft.fft(x), t.fft.fftn(x), t.fft.rfft2(x), x * 1j,
             t.fft.rfftn(x), t.stft(x.flatten(1), 4, 2, window=first[0, :4], return_complex=True), t.diagonal(x, 1, 0, 2), first.diagonal(), x.as_strided((2, 3), (1, 2), 4),
             t.randperm(5), F.cosine_similarity(x, x[:1], -1), t.cdist(x, x), t.cdist(image.flatten(1, 2), image.flatten(1, 2)), F.pdist(first), t.histc(first, 5), F.bilinear(x, x, volume[0, 0, :, :, :6]),
         ]

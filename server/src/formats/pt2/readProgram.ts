@@ -110,6 +110,10 @@ function readArgument(argument: Json, depth: number): AtenArgument {
     case 'as_int':
     case 'as_float':
       return typeof value === 'number' ? { kind: 'number', value } : readWrittenNumber(value);
+    case 'as_complex': {
+      const [real, imaginary] = [numberOf(objectOf(value)?.real), numberOf(objectOf(value)?.imag)];
+      return real === undefined || imaginary === undefined ? other : { kind: 'complex', real, imaginary };
+    }
     case 'as_bool':
       return typeof value === 'boolean' ? { kind: 'boolean', value } : other;
     case 'as_string':

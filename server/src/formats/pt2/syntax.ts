@@ -76,6 +76,7 @@ export type AtenArgument =
   /** `undefined` for one that is left out. */
   | { readonly kind: 'tensors'; readonly names: readonly (string | undefined)[] }
   | { readonly kind: 'number'; readonly value: number }
+  | { readonly kind: 'complex'; readonly real: number; readonly imaginary: number }
   | { readonly kind: 'boolean'; readonly value: boolean }
   | { readonly kind: 'string'; readonly value: string }
   | { readonly kind: 'size'; readonly name: string }

@@ -102,6 +102,10 @@ export class AtenCall {
 
   /** A tensor, or a number as a constant of the type of `like`; a fraction beside integers is one of fp32. */
   operand(name: string, like: Tensor | undefined): Tensor | undefined {
+    const given = this.node.arguments.get(name);
+    // What it multiplies costs the same whatever its angle.
+    if (given?.kind === 'complex')
+      return this.graph.constant('complex64', [], [Math.hypot(given.real, given.imaginary)]);
     const value = this.number(name);
     if (value === undefined) return this.tensor(name);
     const isCut = !Number.isInteger(value) && !isFloatingPoint(like?.elementType ?? 'float32');

@@ -11,6 +11,7 @@ import { creationOperators } from './families/creation.ts';
 import { elementOperators } from './families/elements.ts';
 import { layoutOperators } from './families/layout.ts';
 import { lossOperators } from './families/losses.ts';
+import { marginLossOperators } from './families/marginLosses.ts';
 import { normalizationOperators } from './families/normalizations.ts';
 import { partOperators } from './families/parts.ts';
 import { productOperators } from './families/products.ts';
@@ -24,6 +25,7 @@ const families = [
   ...[
     cellOperators,
     complexOperators,
+    marginLossOperators,
     productOperators,
     recurrentOperators,
     reductionOperators,

@@ -86,7 +86,7 @@ const bilinear = define({
     if (one === undefined || other === undefined || matrices === undefined || output === undefined)
       return unknownShapeCost;
     const [features = 1] = matrices.dimensions;
-    const operations = (2 * output.elements * matrices.elements) / features;
+    const operations = (2 * output.elements * matrices.elements) / Math.max(1, features);
     // Feature by feature: a product, its sum, and what it is added to.
     const pass = work({
       operations,
@@ -141,10 +141,9 @@ const pairwiseDistance = define({
         traffic,
         kernels: isProduct ? 8 : 1,
       });
-    const saved = [
-      ...Array.from({ length: context.inputCount }, (_, index) => savedInput(index)),
-      savedOutput(0),
-    ];
+    const places = Array.from({ length: context.inputCount }, (_, index) => index);
+    const learns = places.some((index) => context.gradient(index) !== 'none');
+    const saved = learns ? [...places.map((index) => savedInput(index)), savedOutput(0)] : [];
     return cost(isProduct ? 'matmul' : 'elementwise', pass(isProduct ? width + 2 : width), {
       ...backwardOf(context, () => pass(width)),
       saved,
@@ -232,6 +231,7 @@ const complexView = define({
   documentation:
     'pairs as complex numbers, these as pairs, or one part (torch.view_as_complex of PyTorch 2.13, ComplexView-1)',
   inputs: [data('input')],
+  traits: ['layout'],
   pytorch: { layer: 'ComplexView', autocast: 'widest', view: 'reshape' },
   infer: (context) => {
     const input = context.inputShape(0);
@@ -243,10 +243,28 @@ const complexView = define({
   cost: (context) => viewCost(context),
 });
 
+const complexAbs = define({
+  ...own,
+  type: 'ComplexAbs',
+  documentation: 'lengths of complex numbers (torch.abs of PyTorch 2.13, ComplexAbs-1)',
+  inputs: [data('input')],
+  pytorch: { layer: 'ComplexAbs', autocast: 'widest' },
+  infer: (context) => {
+    const input = context.inputShape(0);
+    return input === undefined ? unknownBecause(context, 0) : ofType(context, realOf, input);
+  },
+  cost: (context) =>
+    copyCost(context, {
+      operations: 4 * (context.output(0)?.elements ?? 1),
+      saved: context.gradient(0) === 'none' ? [] : [savedInput(0)],
+    }),
+});
+
 export const torchProducts: readonly OperatorDefinition[] = [
   groupedMatMul,
   bilinear,
   pairwiseDistance,
   fourierTransform,
   complexView,
+  complexAbs,
 ];

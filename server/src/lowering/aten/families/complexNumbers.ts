@@ -44,11 +44,9 @@ const angle: LowerAten = (call) => {
   return call.emit('Atan', call.emit('Div', [...part(), ...part()]));
 };
 
-/** Of a complex number it is the length of its pair; of real ones `elements.ts` has it. */
-export function absoluteOfComplex(call: AtenCall, self: Tensor): readonly [Tensor] {
-  const pairs = call.emitMany('ComplexView', [self], 1, { kind: text('as-real') }, ownDomain);
-  return call.emit('ReduceL2', [...pairs, call.integers([-1])], { keepdims: int(0) });
-}
+/** Of a complex number it is its length; of real ones `elements.ts` has it. */
+export const absoluteOfComplex = (call: AtenCall, self: Tensor): readonly Tensor[] =>
+  call.emitMany('ComplexAbs', [self], 1, {}, ownDomain);
 
 /** Which axes it goes along: those that are named, those that have a size, all, or the last `count`. */
 function axesOf(call: AtenCall, rank: number, count: number | undefined): readonly number[] {
@@ -60,11 +58,14 @@ function axesOf(call: AtenCall, rank: number, count: number | undefined): readon
 }
 
 const transform =
-  (count?: number): LowerAten =>
+  (count?: number, ofComplex = false): LowerAten =>
   (call) => {
-    const self = call.tensor('self');
+    const given = call.tensor('self');
     const [result] = call.results;
-    if (self?.shape === undefined || result === undefined) return undefined;
+    if (given?.shape === undefined || result === undefined) return undefined;
+    // Transforms of complex numbers widen real ones first.
+    const self = ofComplex ? call.cast(given, result.elementType) : given;
+    if (self.shape === undefined) return undefined;
     const isReal = !result.elementType.startsWith('complex');
     const isFromReal = self.elementType?.startsWith('complex') !== true;
     const axes = axesOf(call, self.shape.length, count);
@@ -109,18 +110,11 @@ export const complexOperators: Readonly<Record<string, LowerAten>> = {
     return self && [self];
   }),
   ...each(['_fft_r2c.default', '_fft_c2r.default', '_fft_c2c.default'], transform()),
-  ...each(
-    [
-      'fft_fft.default',
-      'fft_ifft.default',
-      'fft_rfft.default',
-      'fft_irfft.default',
-      'fft_hfft.default',
-      'fft_ihfft.default',
-    ],
-    transform(1),
-  ),
-  ...each(['fft_fft2.default', 'fft_ifft2.default', 'fft_rfft2.default', 'fft_irfft2.default'], transform(2)),
-  ...each(['fft_fftn.default', 'fft_ifftn.default', 'fft_rfftn.default', 'fft_irfftn.default'], transform()),
+  ...each(['fft_rfft.default', 'fft_irfft.default', 'fft_hfft.default', 'fft_ihfft.default'], transform(1)),
+  ...each(['fft_rfft2.default', 'fft_irfft2.default'], transform(2)),
+  ...each(['fft_rfftn.default', 'fft_irfftn.default'], transform()),
+  ...each(['fft_fft.default', 'fft_ifft.default'], transform(1, true)),
+  ...each(['fft_fft2.default', 'fft_ifft2.default'], transform(2, true)),
+  ...each(['fft_fftn.default', 'fft_ifftn.default'], transform(undefined, true)),
   ...each(['stft.default', 'stft.center'], shortTime),
 };

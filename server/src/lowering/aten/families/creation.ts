@@ -1,6 +1,6 @@
 /** Tensors that no other is computed into: filled, counted, and at random. */
 
-import type { ElementType } from '../../../model/elementType.ts';
+import { type ElementType, elementTypes } from '../../../model/elementType.ts';
 import { int, type Tensor } from '../../layer-spec/layerDefinition.ts';
 import { type AtenCall, each, type LowerAten } from '../atenCall.ts';
 
@@ -86,6 +86,27 @@ const bernoulli: LowerAten = (call) => {
   return chances?.length === 1 ? call.emit('Bernoulli', chances) : undefined;
 };
 
+/** Drawn in the type of the result, as one kernel does. */
+const integers: LowerAten = (call) => {
+  const like = filledWith(call, 0, 'float32');
+  return like && [call.cast(call.emit('RandomUniformLike', like)[0], call.results[0]?.elementType)];
+};
+
+const window =
+  (type: string): LowerAten =>
+  (call) => {
+    const length = call.number('window_length');
+    return length === undefined ? undefined : call.emit(type, [call.scalar(length, 'int64')]);
+  };
+
+/** Places drawn by the chances that a tensor holds. */
+const drawn: LowerAten = (call) => {
+  const [self, count] = [call.tensor('self'), call.number('num_samples')];
+  if (self === undefined || count === undefined) return undefined;
+  const attributes = { sample_size: int(count), dtype: int(elementTypes.indexOf('int64')) };
+  return call.emit('Multinomial', [self], attributes);
+};
+
 export const creationOperators: Readonly<Record<string, LowerAten>> = {
   ...each(
     ['zeros.default', 'zeros_like.default', 'new_zeros.default', 'zero_.default', 'zero.default'],
@@ -130,5 +151,9 @@ export const creationOperators: Readonly<Record<string, LowerAten>> = {
     random('RandomUniformLike'),
   ),
   ...each(['randn.default', 'randn_like.default', 'normal_.default'], random('RandomNormalLike')),
+  ...each(['randint.low', 'randint.default', 'randint_like.default', 'randint_like.low_dtype'], integers),
+  ...each(['hann_window.default', 'hann_window.periodic'], window('HannWindow')),
+  ...each(['hamming_window.default', 'hamming_window.periodic'], window('HammingWindow')),
+  'multinomial.default': drawn,
   ...each(['bernoulli.default', 'bernoulli_.float', 'bernoulli.p'], bernoulli),
 };

@@ -20,6 +20,7 @@ const functions: Readonly<Record<string, string>> = {
   ...{ neg: 'Neg', reciprocal: 'Reciprocal', round: 'Round', sign: 'Sign', sin: 'Sin', sinh: 'Sinh' },
   ...{ sqrt: 'Sqrt', tan: 'Tan', tanh: 'Tanh', sigmoid: 'Sigmoid', isnan: 'IsNaN', isinf: 'IsInf' },
   // One kernel over the same bytes each: ONNX has a relative, not the function.
+  ...{ lgamma: 'Erf', digamma: 'Erf', special_gammaln: 'Erf', special_entr: 'Erf' },
   ...{ log2: 'Log', log10: 'Log', log1p: 'Log', exp2: 'Exp', expm1: 'Exp', trunc: 'Floor', erfinv: 'Erf' },
 };
 
@@ -121,6 +122,58 @@ const same: LowerAten = (call) => {
   return self && [self];
 };
 
+/** √(a² + b²). */
+const hypotenuse: LowerAten = (call) => {
+  const pair = promoted(call, ...operands(call));
+  if (pair === undefined) return undefined;
+  const squares = pair.flatMap((side) => call.emit('Mul', [side, side]));
+  return call.emit('Sqrt', call.emit('Add', squares));
+};
+
+/** ln(eᵃ + eᵇ), from the larger of both. */
+const sumOfExponentials: LowerAten = (call) => {
+  const pair = promoted(call, ...operands(call));
+  if (pair === undefined) return undefined;
+  const [most] = call.emit('Max', pair);
+  const sums = pair.flatMap((side) => call.emit('Exp', call.emit('Sub', [side, most])));
+  return call.emit('Add', [most, ...call.emit('Log', call.emit('Add', sums))]);
+};
+
+/** a·ln b. */
+const timesLogarithm: LowerAten = (call) => {
+  const pair = promoted(call, ...operands(call));
+  return pair && call.emit('Mul', [pair[0], ...call.emit('Log', [pair[1]])]);
+};
+
+/** ln(p ÷ (1 − p)). */
+const logit: LowerAten = (call) => {
+  const self = call.tensor('self');
+  if (self === undefined) return undefined;
+  const rest = call.emit('Sub', [call.scalar(1, self.elementType ?? 'float32'), self]);
+  return call.emit('Log', call.emit('Div', [self, ...rest]));
+};
+
+/** sin(πx) ÷ πx. */
+const cardinalSine: LowerAten = (call) => {
+  const self = call.tensor('self');
+  if (self === undefined) return undefined;
+  const [angle] = call.emit('Mul', [self, call.scalar(Math.PI, self.elementType ?? 'float32')]);
+  return call.emit('Div', [...call.emit('Sin', [angle]), angle]);
+};
+
+/** A step, which has no gradient. */
+const step: LowerAten = (call) => {
+  const self = call.tensor('self');
+  const type = self?.elementType ?? 'float32';
+  return self && [call.cast(call.emit('Greater', [self, call.scalar(0, type)])[0], type)];
+};
+
+/** Where each number would be put in: integers, by one kernel over the tensor. */
+const searched: LowerAten = (call) => {
+  const self = call.tensor('self', 'input');
+  return self && [call.cast(self, call.results[0]?.elementType ?? 'int64')];
+};
+
 const fakeQuantize: LowerAten = (call) => {
   const self = call.tensor('self');
   const scale = call.operand('scale', self);
@@ -163,8 +216,8 @@ export const elementOperators: Readonly<Record<string, LowerAten>> = {
   ),
   ...each(['div.Scalar_mode', 'floor_divide.default', 'div_.Tensor_mode'], division),
   ...each(['remainder.Scalar', 'remainder.Tensor', 'fmod.Scalar', 'fmod.Tensor'], binary('Mod')),
-  ...each(['maximum.default', 'max.other'], binary('Max')),
-  ...each(['minimum.default', 'min.other'], binary('Min')),
+  ...each(['maximum.default', 'max.other', 'fmax.default'], binary('Max')),
+  ...each(['minimum.default', 'min.other', 'fmin.default'], binary('Min')),
   // One kernel over two operands, as a quotient is.
   ...each(['atan2.default', 'atan2.out', 'arctan2.default'], binary('Div')),
   ...each(['pow.Tensor_Scalar', 'pow.Tensor_Tensor', 'pow.Scalar', 'pow_.Scalar'], power),
@@ -179,6 +232,13 @@ export const elementOperators: Readonly<Record<string, LowerAten>> = {
   ...each(['clamp.default', 'clamp_.default', 'clamp.Tensor', 'clip.default'], clamp('min', 'max')),
   ...each(['clamp_min.default', 'clamp_min_.default', 'clamp_min.Tensor'], clamp('min', '')),
   ...each(['clamp_max.default', 'clamp_max_.default', 'clamp_max.Tensor'], clamp('', 'max')),
+  'hypot.default': hypotenuse,
+  'logaddexp.default': sumOfExponentials,
+  'xlogy.Tensor': timesLogarithm,
+  ...each(['logit.default', 'special_logit.default'], logit),
+  ...each(['sinc.default', 'special_sinc.default'], cardinalSine),
+  'heaviside.default': step,
+  ...each(['bucketize.Tensor', 'searchsorted.Tensor'], searched),
   ...each(['addcmul.default', 'addcmul_.default'], combined('Mul')),
   ...each(['addcdiv.default', 'addcdiv_.default'], combined('Div')),
   ...each(['lerp.Tensor', 'lerp.Scalar', 'lerp_.Scalar'], lerp),

@@ -31,7 +31,8 @@ const labelLoss =
     });
   };
 
-function reduced(call: AtenCall, losses: Tensor): readonly [Tensor] {
+/** Losses of elements, reduced as the call says. */
+export function reduced(call: AtenCall, losses: Tensor): readonly [Tensor] {
   const reduction = reductionOf(call);
   if (reduction === 'none') return [losses];
   return call.emit(reduction === 'sum' ? 'ReduceSum' : 'ReduceMean', [losses], { keepdims: int(0) });

@@ -33,8 +33,8 @@ const extreme =
   (reduce: 'ReduceMax' | 'ReduceMin', position: 'ArgMax' | 'ArgMin'): LowerAten =>
   (call) => {
     const self = call.tensor('self');
-    const axis = call.number('dim');
-    if (self === undefined || axis === undefined) return undefined;
+    const axis = call.number('dim') ?? -1;
+    if (self === undefined) return undefined;
     const keepdims = flagAttribute(call.flag('keepdim', false));
     return [
       ...call.emit(reduce, [self, call.integers([axis])], { keepdims }),
@@ -115,6 +115,11 @@ export const reductionOperators: Readonly<Record<string, LowerAten>> = {
   ...each(['all.default', 'all.dim', 'all.dims'], holds('ReduceMin')),
   'max.dim': extreme('ReduceMax', 'ArgMax'),
   'min.dim': extreme('ReduceMin', 'ArgMin'),
+  // One kernel that finds a number and where it is.
+  ...each(
+    ['median.dim', 'nanmedian.dim', 'kthvalue.default', 'mode.default'],
+    extreme('ReduceMax', 'ArgMax'),
+  ),
   'argmax.default': position('ArgMax'),
   'argmin.default': position('ArgMin'),
   ...each(

@@ -145,6 +145,10 @@ export const windowOperators: Readonly<Record<string, LowerAten>> = {
     ['upsample_bicubic2d.vec', 'upsample_bicubic2d.default', '_upsample_bicubic2d_aa.vec'],
     upsample('cubic'),
   ),
+  'affine_grid_generator.default': (call) => {
+    const [theta, size] = [call.tensor('theta'), call.numbers('size', [])];
+    return theta && size.length > 0 ? call.emit('AffineGrid', [theta, call.integers(size)]) : undefined;
+  },
   ...each(['grid_sampler.default', 'grid_sampler_2d.default', 'grid_sampler_3d.default'], gridSample),
   'im2col.default': unfold,
   'col2im.default': fold,
