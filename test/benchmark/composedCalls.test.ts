@@ -16,6 +16,7 @@ const oneByOne: ReadonlySet<string> = new Set([
   'taken-apart',
   'assumed-maximum',
   'weight-norm',
+  'cosine-similarity',
 ]);
 
 const folder = resolve(import.meta.dirname, '../composites');

@@ -130,6 +130,7 @@ function callOfComposite(training: TrainingGraph, composite: Composite): CallOfC
     case 'taken-apart':
     case 'assumed-maximum':
     case 'weight-norm':
+    case 'cosine-similarity':
       // The runner has no rule of it: its operators are run one by one.
       return undefined;
     case 'log-sigmoid':

@@ -2,7 +2,7 @@
 
 import type { Graph, Operator } from '../model/graph.ts';
 import type { CompositeMatch, CompositePattern } from './composite.ts';
-import { otherOperand, producerOf, readersOf, scalarOf, soleReader } from './flow.ts';
+import { matchOf, otherOperand, producerOf, readersOf, scalarOf, soleReader } from './flow.ts';
 
 export const binaryCrossEntropy: CompositePattern = {
   kind: 'taken-apart',
@@ -30,7 +30,7 @@ function ofScores(graph: Graph, logarithm: Operator): CompositeMatch | undefined
   if (soleReader(graph, loss.inputs[0]) !== loss) return undefined;
   // What others read is computed for them as well.
   const shared = [sigmoid, complement].filter(({ outputs }) => soleReader(graph, outputs[0]) === undefined);
-  return matched(
+  return matchOf(
     [complement, product, sigmoid, logarithm, loss].filter((operator) => !shared.includes(operator)),
     { input, target: shared.includes(complement) ? (rest ?? '') : target },
     'one',
@@ -63,7 +63,7 @@ function ofProbabilities(graph: Graph, logarithm: Operator): CompositeMatch | un
     return undefined;
   if (below === undefined || negative.inputs[0] !== input || atLeast(graph, other) !== above)
     return undefined;
-  return matched(
+  return matchOf(
     [logarithm, limited, second, below, negative, sum, other, above, first, loss],
     { input, target: target ?? '' },
     'one',
@@ -93,7 +93,7 @@ function ofBothLogarithms(graph: Graph, logarithm: Operator): CompositeMatch | u
     [logarithm, below].includes(reader),
   );
   return isPrivate
-    ? matched(
+    ? matchOf(
         [sigmoid, logarithm, below, complement, other, first, second, sum, loss],
         { input: sigmoid.inputs[0] ?? '', target },
         'assumed-one',
@@ -111,13 +111,3 @@ function atLeast(graph: Graph, logarithm: Operator): Operator | undefined {
   const isBound = limited?.inputs.some((name) => scalarOf(graph, name) === -100);
   return limited?.type === 'Max' && isBound === true ? limited : undefined;
 }
-
-const matched = (
-  operators: readonly Operator[],
-  roles: CompositeMatch['roles'],
-  launchedAs: CompositeMatch['launchedAs'],
-): CompositeMatch => ({
-  operators: operators.map(({ index }) => index).sort((left, right) => left - right),
-  roles,
-  launchedAs,
-});

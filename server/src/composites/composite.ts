@@ -24,6 +24,7 @@ export type CompositeKind =
   | 'taken-apart'
   | 'assumed-maximum'
   | 'weight-norm'
+  | 'cosine-similarity'
   | 'glu'
   | 'layer-norm'
   | 'rms-norm'

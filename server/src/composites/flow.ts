@@ -2,6 +2,7 @@
 
 import { type Graph, isKnownShape, type Operator, type Value } from '../model/graph.ts';
 import { readsElements } from '../operators/operatorFacts.ts';
+import type { CompositeMatch } from './composite.ts';
 
 const outputs = new WeakMap<Graph, ReadonlySet<string>>();
 
@@ -127,3 +128,14 @@ const arithmetic: ReadonlySet<string> = new Set([
   'Sqrt',
   'Sub',
 ]);
+
+/** What these operators are together. */
+export const matchOf = (
+  operators: readonly Operator[],
+  roles: CompositeMatch['roles'],
+  launchedAs: CompositeMatch['launchedAs'],
+): CompositeMatch => ({
+  operators: operators.map(({ index }) => index).sort((left, right) => left - right),
+  roles,
+  launchedAs,
+});

@@ -3,19 +3,25 @@
 import { attention } from './attention.ts';
 import { binaryCrossEntropy } from './binaryCrossEntropy.ts';
 import type { CompositePattern } from './composite.ts';
+import { cosineSimilarity } from './cosineSimilarity.ts';
+import { diagonal } from './diagonal.ts';
 import { gelu } from './gelu.ts';
 import { glu } from './glu.ts';
 import { groupNorm } from './groupNorm.ts';
 import { hardswish } from './hardswish.ts';
 import { huberLoss } from './huberLoss.ts';
+import { interpolation } from './interpolation.ts';
+import { klDivergence } from './klDivergence.ts';
 import { layerNorm } from './layerNorm.ts';
 import { logSigmoid } from './logSigmoid.ts';
 import { mish } from './mish.ts';
+import { pairwiseDistances } from './pairwiseDistances.ts';
 import { rmsNorm } from './rmsNorm.ts';
 import { rsqrt } from './rsqrt.ts';
 import { silu } from './silu.ts';
 import { softplus } from './softplus.ts';
 import { softshrink } from './softshrink.ts';
+import { squaredDifference } from './squaredDifference.ts';
 import { hardshrink, threshold } from './threshold.ts';
 import { variance } from './variance.ts';
 import { weightNorm } from './weightNorm.ts';
@@ -37,6 +43,12 @@ export const compositePatterns: readonly CompositePattern[] = [
   softshrink,
   threshold,
   huberLoss,
+  klDivergence,
+  cosineSimilarity,
+  interpolation,
+  pairwiseDistances,
+  squaredDifference,
+  diagonal,
   variance,
   weightNorm,
   rsqrt,

@@ -82,6 +82,7 @@ const kernelsOfComposites: Partial<Readonly<Record<CompositeKind, FusedGroup['ki
   'taken-apart': 'elementwise',
   'assumed-maximum': 'elementwise',
   'weight-norm': 'elementwise',
+  'cosine-similarity': 'elementwise',
   glu: 'elementwise',
   'layer-norm': 'normalization',
   'group-norm': 'normalization',

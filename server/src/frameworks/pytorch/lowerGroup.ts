@@ -108,7 +108,9 @@ export function lowerGroup(
     ...(learns && group.composite?.makesAgain === true
       ? { backwardTemporary: bytes(sizeOf(training, tensors, type.bytesPerElement)) }
       : {}),
-    saved: learns ? [...keptOf(group, tensors, learned).flatMap(keep), ...statisticsOf(training, group)] : [],
+    saved: learns
+      ? [...keptOf(group, tensors, learned).flatMap(keep), ...statisticsOf(training, group, type)]
+      : [],
   };
 }
 
@@ -224,9 +226,20 @@ const layoutChange = (size: number, environment: KernelEnvironment): KernelWork 
   launches: 2,
   environment,
 });
+  if (group.composite?.kind === 'cosine-similarity') {
+    // Both divided by their norms; of each norm one before and one behind its bound.
+    const { elements } = entryAt(training.tensors, group.composite.roles.product ?? '');
+    const rows = entryAt(training.tensors, group.outputs[0] ?? '').elements;
+    const size = bytes(2 * bytesPerElement * elements + 4 * bytesPerElement * rows);
+    return [{ key: `${group.operators[0]}/divided`, bytes: size, weightCopy: false }];
+  }
 
 /** Row statistics kept for backward, in fp32: log-sum-exp of attention, mean and deviation of a normalization, or one; and positions. */
-function statisticsOf(training: TrainingGraph, group: FusedGroup): readonly KeptTensor[] {
+function statisticsOf(
+  training: TrainingGraph,
+  group: FusedGroup,
+  { bytesPerElement }: OperatorType,
+): readonly KeptTensor[] {
   if (group.composite?.keeps === 'positions') {
     const { elements } = entryAt(training.tensors, group.outputs[0] ?? '');
     const key = `${group.operators[0]}/positions`;

@@ -1,0 +1,93 @@
+/** Calls that the TorchScript exporter takes apart, as torch/onnx/symbolic_opset9.py of PyTorch 2.13 writes them. */
+
+import { expect, test } from 'vitest';
+import { analyzeOnnx } from '../../server/src/analysis/analyzeOnnx.ts';
+import type { OnnxNode } from '../../server/src/formats/onnx/syntax.ts';
+import { onnxModel, onnxNode } from '../support/onnxModel.ts';
+
+const sum = (text: string, keepdims = 0): OnnxNode =>
+  onnxNode(text, { keepdims: { kind: 'int', value: keepdims } });
+
+/** What is found in what two layers give, `a` and `b` of [N, 8]: its name, what it keeps, and how many operators it has. */
+function found(nodes: readonly (string | OnnxNode)[]): readonly string[] {
+  const { composites } = analyzeOnnx(
+    onnxModel({
+      inputs: ['x: float32[N, 8]'],
+      outputs: ['y'],
+      initializers: [
+        ...['v: float32[8, 8]', 'w: float32[8, 8]', 'half: float32[] = 0.5', 'one: float32[] = 1'],
+        ...['two: float32[] = 2', 'zero: float32[] = 0', 'eps: float32[] = 0.00000001', 'last: int64[1] = 1'],
+        ...['rows: int64[1] = 1', 'columns: int64[1] = 0', 'third: int64[1] = 2', 'square: int64[2] = 8, 8'],
+      ],
+      nodes: ['a = MatMul(x, v)', 'b = MatMul(x, w)', ...nodes],
+    }),
+  );
+  return [...new Set(composites.values())].map(
+    ({ name, keeps, operators }) => `${name} ${keeps} ${operators.length}`,
+  );
+}
+
+test.each<readonly [string, readonly (string | OnnxNode)[], readonly string[]]>([
+  ['mse_loss', ['d = Sub(a, b)', 'e = Sub(a, b)', 'y = Mul(d, e)'], ['MseLoss inputs 3']],
+  ['a difference squared by hand', ['d = Sub(a, b)', 'y = Mul(d, d)'], []],
+  ['a product of two other differences', ['d = Sub(a, b)', 'e = Sub(b, a)', 'y = Mul(d, e)'], []],
+  [
+    'kl_div',
+    ['l = Log(b)', 'd = Sub(l, a)', 'p = Mul(b, d)', 'g = Greater(b, zero)', 'y = Where(g, p, zero)'],
+    ['KLDivLoss input 5'],
+  ],
+  [
+    'a logarithm less another, where something else is positive',
+    ['l = Log(b)', 'd = Sub(l, a)', 'p = Mul(b, d)', 'g = Greater(a, zero)', 'y = Where(g, p, zero)'],
+    [],
+  ],
+  [
+    'lerp',
+    [
+      ...['s = Sigmoid(b)', 'l = Less(s, half)', 'd = Sub(b, a)', 'm = Mul(s, d)', 'n = Add(a, m)'],
+      ...['r = Sub(one, s)', 'f = Mul(d, r)', 'o = Sub(b, f)', 'y = Where(l, n, o)'],
+    ],
+    ['Lerp inputs 8'],
+  ],
+  [
+    'cdist',
+    [
+      ...['k = Unsqueeze(a, rows)', 'l = Unsqueeze(b, columns)', 'd = Sub(k, l)', 'p = Pow(d, two)'],
+      ...[sum('s = ReduceSum(p, third)'), 'y = Pow(s, half)'],
+    ],
+    ['CDist both 6'],
+  ],
+  [
+    'distances by hand end in a root',
+    [
+      ...['k = Unsqueeze(a, rows)', 'l = Unsqueeze(b, columns)', 'd = Sub(k, l)', 'p = Pow(d, two)'],
+      ...[sum('s = ReduceSum(p, third)'), 'y = Sqrt(s)'],
+    ],
+    [],
+  ],
+  [
+    'cosine_similarity',
+    [
+      ...['p = Mul(a, b)', sum('s = ReduceSum(p, last)'), 'q = Mul(a, a)', sum('t = ReduceSum(q, last)')],
+      ...['r = Mul(b, b)', sum('u = ReduceSum(r, last)'), 'n = Mul(t, u)', 'k = Sqrt(n)', 'm = Max(k, eps)'],
+      'y = Div(s, m)',
+    ],
+    ['CosineSimilarity inputs 10'],
+  ],
+  [
+    'a cosine of other vectors',
+    [
+      ...['p = Mul(a, a)', sum('s = ReduceSum(p, last)'), 'q = Mul(a, a)', sum('t = ReduceSum(q, last)')],
+      ...['r = Mul(b, b)', sum('u = ReduceSum(r, last)'), 'n = Mul(t, u)', 'k = Sqrt(n)', 'm = Max(k, eps)'],
+      'y = Div(s, m)',
+    ],
+    [],
+  ],
+  [
+    'diagonal',
+    ['c = MatMul(v, a)', 'e = EyeLike(c)', 'm = Mul(c, e)', sum('y = ReduceSum(m, last)')],
+    ['Diagonal nothing 2'],
+  ],
+])('%s', (_, nodes, expected) => {
+  expect(found(nodes)).toEqual(expected);
+});
