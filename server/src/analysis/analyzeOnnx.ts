@@ -10,7 +10,7 @@ import {
   type StatedRepetition,
 } from '../lowering/providedStructure.ts';
 import { isSymbolic, symbolsOf } from '../model/dimension.ts';
-import { type Graph, isKnownShape, type ValueRole, type ValueType } from '../model/graph.ts';
+import { type Graph, isKnownShape, type Operator, type ValueRole, type ValueType } from '../model/graph.ts';
 import type { Issue } from '../model/issue.ts';
 import { finish, type Steps } from '../model/steps.ts';
 import { type AuxiliaryOperators, findAuxiliaryOperators } from './auxiliaryOperators.ts';
@@ -43,6 +43,7 @@ import { splitMergedCalls } from './splitMergedCalls.ts';
 import { splitRecordedCalls } from './splitRecordedCalls.ts';
 import { straightThrough } from './straightThrough.ts';
 import { unrollLoops } from './unrollLoops.ts';
+import { issuesOfAssumedCasts, withPromotions } from './typePromotions.ts';
 
 /**
  * Analyses a model: shapes of every value, layers by module scope, trainable tensors.
@@ -147,7 +148,8 @@ function* analyzeGraph({
     namedReasons: { left: mostNamedReasons },
   });
   const { scopes, captured } = inferred;
-  const graph = withDetached(inferred.graph, detached);
+  const callOf = (operator: Operator) => originOf(scopes[operator.index], operator.source, given).call;
+  const graph = withPromotions(withDetached(inferred.graph, detached), callOf);
   yield;
   const { roles, parameters, frozen, uses } = findRoles(graph, captured, provided?.roles ?? new Map());
   issues.push(...issuesOfComputedWeights(graph, parameters));
@@ -162,6 +164,7 @@ function* analyzeGraph({
   const finished = withRoles(withParameters, rolesBehind(withParameters, auxiliary));
   yield;
   const composites = findComposites(finished, compositePatterns, (index) =>
+  if (model.producerName === 'pytorch') issues.push(...issuesOfAssumedCasts(withParameters, callOf));
     originOf(scopes[index], finished.operators[index]?.source, given),
   );
   const analysis: ModelAnalysis = {

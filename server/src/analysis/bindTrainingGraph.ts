@@ -168,7 +168,7 @@ function bindGraph(graph: Graph, plan: CostingPlan, surroundings: BindingSurroun
 
   const costOf = (operator: Operator): OperatorCost => {
     if (shapeArithmetic[operator.index]) return shapeCost;
-    if (storedLayout[operator.index]) return viewCost;
+    if (storedLayout[operator.index] || operator.isPromotion) return viewCost;
     if (operator.contradiction !== undefined) return { kind: 'unknown', reason: operator.contradiction };
     const opset = operator.opset ?? opsetOf(graph.operatorSets, operator.domain);
     const definition = findOperator(operator.domain, operator.type, opset);
@@ -251,7 +251,7 @@ const shapeCost: KnownCost = {
   saved: [],
 };
 
-/** A weight seen in another layout: frameworks pass strides to the kernel and launch nothing. */
+/** A weight seen in another layout, or a tensor in another type: the kernel is told, and nothing is launched. */
 const viewCost: KnownCost = { ...shapeCost, class: 'view' };
 
 /** Tensors by name. */

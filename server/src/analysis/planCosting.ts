@@ -75,9 +75,9 @@ function groupsOf(
 ): readonly (number | undefined)[] {
   const numbers = new Map<string, number>();
   return graph.operators.map((operator) => {
-    const { index, kind, inputs } = operator;
+    const { index, kind, inputs, isPromotion } = operator;
     if (kind === undefined) return undefined;
-    let key = `${kind} ${shapeArithmetic[index] ? 's' : storedLayout[index] ? 'l' : ''} `;
+    let key = `${kind} ${shapeArithmetic[index] ? 's' : storedLayout[index] ? 'l' : isPromotion ? 'p' : ''} `;
     for (let input = 0; input < inputs.length; input += 1) {
       key += gradientLetters[gradients.gradientOf(operator, input)];
     }

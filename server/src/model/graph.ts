@@ -40,6 +40,8 @@ export interface Operator {
   readonly contradiction?: string;
   /** Operator-set version of its domain, where it differs from the graph's: inside an expanded function. */
   readonly opset?: number;
+  /** A cast that the program does not make: the kernels that read its result read what it is of, and widen it themselves. */
+  readonly isPromotion?: true;
   /**
    * Operators of one kind are the same to every rule: type, version, attributes, types and contents of what goes in,
    * types of what comes out. Absent where that was not found out, or nothing else can be alike.

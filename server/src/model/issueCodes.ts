@@ -234,6 +234,11 @@ export const issueCodes = {
     explanation:
       'The TorchScript exporter stores both alike, by their names in the program. What stands in arithmetic alone may be either: a scale that is learned, or a table of angles. It is costed as trained: its gradient is sent, and what it is multiplied by is kept.',
   },
+  'graph/assumed-casts': {
+    title: 'The file does not tell casts of the model from promotion of types',
+    explanation:
+      'ONNX multiplies tensors of one type alone, so that the TorchScript exporter writes a cast into `x * mask` too. PyTorch reads the mask as it is there, and keeps it with one byte per element. For `x * mask.float()`, it keeps numbers.',
+  },
   'graph/lost-modules': {
     title: 'Modules of the exported program have no operator in the file',
     explanation:

@@ -361,6 +361,7 @@ function unfoldContent(
       scope: flat.scope.paths,
       ...(shown?.contradiction === undefined ? {} : { contradiction: shown.contradiction }),
       ...(shown?.opset === undefined ? {} : { opset: shown.opset }),
+      ...(shown?.isPromotion === undefined ? {} : { isPromotion: shown.isPromotion }),
       ...(shown?.kind === undefined ? {} : { kind: shown.kind }),
     });
   }

@@ -10,6 +10,7 @@ import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import { operatorMarks } from '../../analysis/operatorMarks.ts';
 import type { AttentionKernel } from '../../hardware/kernelEnvironment.ts';
 import type { Dtype } from '../../model/dtype.ts';
+import { isFloatingPoint } from '../../model/elementType.ts';
 import type { Operator } from '../../model/graph.ts';
 import type { Precision } from '../../model/scenario.ts';
 import { isMatmulClass, type OperatorCost } from '../../operators/definition.ts';
@@ -145,6 +146,9 @@ function autocastType(
   group: FusedGroup | undefined,
 ): OperatorType {
   const half: Dtype = precision === 'fp16' ? 'fp16' : 'bf16';
+  // Masks and integers do not widen what they are multiplied with.
+  if (operator.isPromotion === true && !isFloat(training, operator.inputs[0] ?? ''))
+    return { dtype: 'fp32', bytesPerElement: 2, mixed: true };
   if (group?.kind === 'attention') return { dtype: half, bytesPerElement: 2, mixed: true };
   if (group?.kind === 'normalization') return { dtype: 'fp32', bytesPerElement: 4, mixed: true };
   if (group?.kind === 'elementwise') {
@@ -171,6 +175,9 @@ function autocastType(
   );
   return { dtype: 'fp32', bytesPerElement, mixed: true, readsAsStored: true };
 }
+
+const isFloat = ({ tensors }: TrainingGraph, name: string): boolean =>
+  isFloatingPoint(tensors.get(name)?.elementType ?? 'float32');
 
 /** Whether a tensor that is no activation counts in a promotion: scalars do not, as numbers of Python do not. */
 function promotes({ analysis, tensors }: TrainingGraph, input: string): boolean {

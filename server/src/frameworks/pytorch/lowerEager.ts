@@ -61,6 +61,7 @@ export function eagerOperators(
       return (
         hasTrait(operator, 'casts') &&
         (types.elementBytes.get(source) ?? 4) !== (types.elementBytes.get(result) ?? 4)
+        operator.isPromotion !== true &&
       );
     },
     attention: ({ index, type, inputs }) => {
