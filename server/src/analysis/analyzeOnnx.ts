@@ -39,11 +39,12 @@ import { statedRepetitions } from './repetition/statedRepetitions.ts';
 import { unfoldAnalysis } from './repetition/unfoldAnalysis.ts';
 import { namesOfLostModules } from './restoration/lostModules.ts';
 import { restoreWeights } from './restoreWeights.ts';
+import { splitDetachedCalls } from './splitDetachedCalls.ts';
 import { splitMergedCalls } from './splitMergedCalls.ts';
 import { splitRecordedCalls } from './splitRecordedCalls.ts';
 import { straightThrough } from './straightThrough.ts';
-import { unrollLoops } from './unrollLoops.ts';
 import { issuesOfAssumedCasts, withPromotions } from './typePromotions.ts';
+import { unrollLoops } from './unrollLoops.ts';
 
 /**
  * Analyses a model: shapes of every value, layers by module scope, trainable tensors.
@@ -85,7 +86,10 @@ export function* analyzeInSteps(
 
 /** Calls of the program that the exporter merged, by what it recorded, and by names. */
 const splitCalls = (nodes: readonly FlatNode[], model: OnnxModel): readonly FlatNode[] =>
-  splitMergedCalls(splitRecordedCalls(nodes, model.graph, namesOfLostModules(model)), model.graph);
+  splitDetachedCalls(
+    splitMergedCalls(splitRecordedCalls(nodes, model.graph, namesOfLostModules(model)), model.graph),
+    model.graph,
+  );
 
 /** A graph whose functions are expanded. */
 interface Subject {
@@ -160,11 +164,11 @@ function* analyzeGraph({
     );
   }
   const withParameters = withRoles(graph, roles);
+  if (model.producerName === 'pytorch') issues.push(...issuesOfAssumedCasts(withParameters, callOf));
   const auxiliary = findAuxiliaryOperators(withParameters);
   const finished = withRoles(withParameters, rolesBehind(withParameters, auxiliary));
   yield;
   const composites = findComposites(finished, compositePatterns, (index) =>
-  if (model.producerName === 'pytorch') issues.push(...issuesOfAssumedCasts(withParameters, callOf));
     originOf(scopes[index], finished.operators[index]?.source, given),
   );
   const analysis: ModelAnalysis = {

@@ -31,7 +31,9 @@ export function recordedDetachments({ nodes, graph }: StoredGraph): Detachments 
   ]);
   const written: FlatNode[] = [];
   for (const [position, call] of callsOf(nodes).entries()) {
-    const read = (argumentsOfCall(call.first.node) ?? []).filter((name) => !placeholders.has(name));
+    const read = (argumentsOfCall(call.first.node) ?? []).filter(
+      (name) => !placeholders.has(name) && !stored.has(name),
+    );
     const gone = new Set(read.filter((name) => isDetachment(name) && !present.has(name)));
     const argumentOf = gone.size === 0 ? undefined : argumentsOfInputs(call, read, stored);
     if (argumentOf === undefined) {
@@ -59,7 +61,7 @@ export function recordedDetachments({ nodes, graph }: StoredGraph): Detachments 
 }
 
 /** As `torch.fx` names the results of calls. */
-const isDetachment = (name: string): boolean => /^detach(_\d+)?$/.test(name);
+export const isDetachment = (name: string): boolean => /^detach(_\d+)?$/.test(name);
 
 interface Call {
   readonly first: FlatNode;

@@ -101,7 +101,7 @@ function moduleOfCall(
 }
 
 /** `%linear_2 : … (args = (%layer_norm_1, %p_fc_weight, …` */
-function callOf({
+export function callOf({
   metadata,
 }: OnnxNode): { readonly name: string; readonly read: readonly string[] } | undefined {
   const text = metadata.get('pkg.torch.onnx.fx_node');
@@ -112,7 +112,7 @@ function callOf({
 }
 
 /** `layer_norm` of `layer_norm_4`: calls of one function are numbered (torch.fx, `_Namespace.create_name`). */
-const kindOf = (name: string): string => name.replace(/_\d+$/, '');
+export const kindOf = (name: string): string => name.replace(/_\d+$/, '');
 
 const moduleOf = (name: string): string => name.slice(0, Math.max(0, name.lastIndexOf('.')));
 const lastOf = (name: string): string => name.slice(name.lastIndexOf('.') + 1);

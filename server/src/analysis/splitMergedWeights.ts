@@ -156,15 +156,17 @@ function recordedParameters({ graph }: StoredGraph): ((reading: Reading) => stri
       .filter(({ elementType }) => isFloatingPoint(elementType))
       .map((tensor) => [tensor.name, sourceOf(tensor)]),
   );
+  const stored = new Set(sources.values());
   const known = new Map<FlatNode, ReadonlyMap<number, string | undefined>>();
   return ({ flat, position }) => {
     const before = known.get(flat);
     if (before !== undefined) return before.get(position);
     const called = readByCall(flat.node, placeholders) ?? [];
     const places = flat.node.inputs.flatMap((name, place) => (sources.has(name) ? [place] : []));
-    const parameters = parametersAt(
-      places.map((place) => sources.get(flat.node.inputs[place] ?? '') ?? ''),
-      called,
+    const own = places.map((place) => sources.get(flat.node.inputs[place] ?? '') ?? '');
+    // What the file has a tensor of is that tensor: the other is a number of the call's own.
+    const parameters = parametersAt(own, called).map((parameter, index) =>
+      parameter === own[index] || !stored.has(parameter ?? '') ? parameter : undefined,
     );
     const found = new Map(places.map((place, index) => [place, parameters[index]]));
     known.set(flat, found);
