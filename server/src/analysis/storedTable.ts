@@ -8,7 +8,9 @@ export function isStoredTable({ operators, values }: Graph, value: Value): boole
   let read: Value | undefined = value;
   while (read?.role === 'constant' || read?.role === 'buffer') {
     const producer = read.producer === undefined ? undefined : operators[read.producer];
-    if (producer === undefined || hasTrait(producer, 'constant')) return true;
+    // What constant folding took out of the step is made in it all the same.
+    if (producer === undefined) return read.literal?.origin?.isMadeInStep !== true;
+    if (hasTrait(producer, 'constant')) return true;
     if (!hasTrait(producer, 'layout')) return false;
     read = values.get(producer.inputs[0] ?? '');
   }

@@ -61,7 +61,7 @@ const otherThanItsOperator: ReadonlySet<string> = new Set([
 
 /** Calls of which no operator is in a composite, by what `isTaken` says. */
 export function recordedCalls(
-  { operators }: Graph,
+  { operators, values }: Graph,
   originOf: (index: number) => OperatorOrigin,
   isTaken: (index: number) => boolean,
 ): readonly RecordedCall[] {
@@ -75,8 +75,13 @@ export function recordedCalls(
     known.members.push(operator);
     calls.set(call.name, known);
   }
-  return [...calls.values()].flatMap(({ of, members }) => {
+  return [...calls.values()].flatMap(({ of, members: all }) => {
     const keeps = keptBy[of];
+    // Equal constants of several calls are one, which stands in the first.
+    const own = new Set(all.map(({ index }) => index));
+    const isShared = ({ outputs }: Operator): boolean =>
+      outputs.some((name) => values.get(name)?.consumers.some((index) => !own.has(index)) === true);
+    const members = all.filter((operator) => !(hasTrait(operator, 'constant') && isShared(operator)));
     if (keeps === undefined || members.some(({ index }) => isTaken(index))) return [];
     if (members.length === 1 && !otherThanItsOperator.has(of)) return [];
     const operators = members.map(({ index }) => index);

@@ -27,8 +27,12 @@ export interface TensorOrigin {
   readonly kind?: 'parameter' | 'buffer' | 'constant';
   /** The tensors that constant folding computed it from, as the exporter recorded them. */
   readonly foldedFrom?: readonly string[];
+  /** It is computed in each step of the program, of which it is no parameter, buffer or view of one. */
+  readonly isMadeInStep?: true;
   /** The one parameter of the program among them. */
   readonly parameter?: string;
+  /** The parameters of the program among them, where there are several. */
+  readonly parameters?: readonly string[];
   /** The stored matrix whose transpose it is. */
   readonly transposeOf?: string;
   /** Whether all its elements are one number. */

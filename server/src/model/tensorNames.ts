@@ -20,3 +20,9 @@ export const isArithmeticName = (name: string): boolean =>
   /^_?(abs|add|addmm|baddbmm|bmm|clamp|clamp_max|clamp_min|cumsum|div|einsum|elu|erf|exp|expm1|gelu|hardtanh|linalg_norm|linalg_vector_norm|linear|log|log1p|log2|log_softmax|matmul|mean|mm|mul|native_batch_norm|native_batch_norm_legit|native_group_norm|native_layer_norm|layer_norm|batch_norm|neg|norm|outer|pow|prod|reciprocal|relu|rsqrt|rsub|sigmoid|silu|softmax|softplus|sqrt|square|std|sub|sum|tanh|var|var_mean|weight_norm|weight_norm_interface)(_\d+)*$/.test(
     name,
   );
+
+/** Whether PyTorch's exporter gave the name to the result of an operator that shows the same numbers in another way. */
+export const isViewName = (name: string): boolean =>
+  /^_?(alias|as_strided|chunk|detach|diagonal|expand|getitem|narrow|permute|reshape|select|slice|split|split_with_sizes|squeeze|t|transpose|unbind|unfold|unsafe_view|unsqueeze|view)(_\d+)*$/.test(
+    name,
+  );

@@ -8,10 +8,11 @@
 
 import type { TensorLiteral, TensorOrigin } from '../../model/attribute.ts';
 import { isFloatingPoint } from '../../model/elementType.ts';
-import { isAnonymousTensor, isArithmeticName, isLookUpName } from '../../model/tensorNames.ts';
+import { isAnonymousTensor, isArithmeticName, isLookUpName, isViewName } from '../../model/tensorNames.ts';
 import type { ByteSource } from '../byteSource.ts';
-import { parametersOfProgram } from './graphSignature.ts';
+import { parametersOfProgram, storedInProgram } from './graphSignature.ts';
 import type { PayloadRange } from './reading.ts';
+import { argumentsOfCall } from './recordedCalls.ts';
 import { repeatedVectors } from './repeatedVectors.ts';
 import type { OnnxGraph, OnnxValueInfo } from './syntax.ts';
 
@@ -24,6 +25,7 @@ export function withOrigins(
   const { initializers } = graph;
   const recorded = new Map<string, TensorOrigin>();
   const parameters = parametersOfProgram(graph);
+  const isMadeInStep = madeInStep(graph);
   for (const info of graph.valueInfos) {
     const origin = recordedOrigin(info, parameters);
     if (origin !== undefined) recorded.set(info.name, origin);
@@ -46,6 +48,7 @@ export function withOrigins(
     const origin = {
       ...known,
       ...(repeats === undefined ? {} : { repeats }),
+      ...(isMadeInStep(tensor, known) ? { isMadeInStep: true as const } : {}),
       ...(transposeOf === undefined ? {} : { transposeOf }),
       ...(isUniform === undefined ? {} : { isUniform }),
     };
@@ -91,7 +94,25 @@ function recordedOrigin(
   return {
     kind: parameter === undefined ? 'constant' : 'parameter',
     foldedFrom,
-    ...(parameter === undefined || trained.length > 1 ? {} : { parameter }),
+    ...(parameter === undefined ? {} : trained.length > 1 ? { parameters: trained } : { parameter }),
+  };
+}
+
+/**
+ * Tells tensors that calls of the program compute: a call is recorded that reads one by its name, it was folded from what is not
+ * stored, and not all of that are views. The exporter's own tensors are in no call.
+ */
+function madeInStep(graph: OnnxGraph): (tensor: TensorLiteral, known: TensorOrigin | undefined) => boolean {
+  const stored = storedInProgram(graph) ?? new Set<string>();
+  let named: ReadonlySet<string> | undefined;
+  return ({ name, dimensions }, known) => {
+    if (known?.foldedFrom === undefined || known.kind === 'parameter') return false;
+    if (dimensions.every((size) => size === 1)) return false;
+    const isComputed = [name, ...known.foldedFrom].some(
+      (each) => !stored.has(each) && !isAnonymousTensor(each) && !isViewName(each),
+    );
+    named ??= new Set(graph.nodes.flatMap((node) => argumentsOfCall(node) ?? []));
+    return isComputed && named.has(name);
   };
 }
 

@@ -11,6 +11,7 @@ import { hasTrait } from '../../operators/operatorFacts.ts';
 import type { AssumedKernel, KeptTensor, LoweredGraph, LoweredOperator } from '../behaviour.ts';
 import { assignTypes, type OperatorType, type TypeOptions } from './autocast.ts';
 import type { EagerStep, TypedOperator } from './eagerStep.ts';
+import { hasFoldedTriangle } from './foldedTriangle.ts';
 import { type FusedGroup, fusedGroups } from './fusedGroups.ts';
 import { addGradientSums } from './gradientSums.ts';
 import { keptValue, storedValue } from './keptTensors.ts';
@@ -60,15 +61,15 @@ export function eagerOperators(
       const [result = ''] = operator.outputs;
       return (
         hasTrait(operator, 'casts') &&
-        (types.elementBytes.get(source) ?? 4) !== (types.elementBytes.get(result) ?? 4)
         operator.isPromotion !== true &&
+        (types.elementBytes.get(source) ?? 4) !== (types.elementBytes.get(result) ?? 4)
       );
     },
     attention: ({ index, type, inputs }) => {
       const group = groups.get(index);
-      if (group?.kind === 'attention') {
-        const { query = '', value = '', mask } = group.composite?.roles ?? {};
-        return { query, value, mask };
+      if (group?.kind === 'attention' && group.composite !== undefined) {
+        const { query = '', value = '', mask } = group.composite.roles;
+        return { query, value, mask: hasFoldedTriangle(training, group.composite) ? undefined : mask };
       }
       if (type !== 'Attention') return undefined;
       const [query = '', , value = '', mask] = inputs;

@@ -11,6 +11,7 @@ import { bytes, flops } from '../../model/units.ts';
 import type { AttentionShape, BoundTensor, KernelClass, Work } from '../../operators/definition.ts';
 import type { KeptTensor, LoweredOperator } from '../behaviour.ts';
 import type { OperatorType } from './autocast.ts';
+import { hasFoldedTriangle } from './foldedTriangle.ts';
 import type { FusedGroup } from './fusedGroups.ts';
 
 /** A member of a group that is not the one that stands for it. */
@@ -147,8 +148,7 @@ function attentionShape(
   const scores = training.tensors.get(softmax?.outputs[0] ?? '');
   const [queries = 0, keys = 0] = scores?.dimensions.slice(-2) ?? [];
   const mask = composite?.roles.mask;
-  const isFolded =
-    composite?.launchedAs === 'one' && mask !== undefined && isStoredSquare(training, mask, keys);
+  const isFolded = composite !== undefined && hasFoldedTriangle(training, composite);
   if (scores === undefined || queries * keys === 0 || (mask !== undefined && !isFolded)) return undefined;
   return {
     pass,
@@ -158,23 +158,6 @@ function attentionShape(
     size: matmuls / (4 * scores.elements),
     causal: isFolded || types.some((operator) => operator?.type === 'Trilu'),
   };
-}
-
-/** One number for each pair of positions, whatever sample and head, stored or made of what is, and not trained. */
-function isStoredSquare(
-  { analysis, tensors, requiresGradient }: TrainingGraph,
-  name: string,
-  keys: number,
-): boolean {
-  const [width, height, ...others] = tensors.get(name)?.dimensions.toReversed() ?? [];
-  return (
-    analysis.costing.gradients.isStored(name) &&
-    !requiresGradient.has(name) &&
-    width === keys &&
-    height === keys &&
-    keys > 1 &&
-    others.every((size) => size === 1)
-  );
 }
 
 interface GatheredTensor {
@@ -226,13 +209,6 @@ const layoutChange = (size: number, environment: KernelEnvironment): KernelWork 
   launches: 2,
   environment,
 });
-  if (group.composite?.kind === 'cosine-similarity') {
-    // Both divided by their norms; of each norm one before and one behind its bound.
-    const { elements } = entryAt(training.tensors, group.composite.roles.product ?? '');
-    const rows = entryAt(training.tensors, group.outputs[0] ?? '').elements;
-    const size = bytes(2 * bytesPerElement * elements + 4 * bytesPerElement * rows);
-    return [{ key: `${group.operators[0]}/divided`, bytes: size, weightCopy: false }];
-  }
 
 /** Row statistics kept for backward, in fp32: log-sum-exp of attention, mean and deviation of a normalization, or one; and positions. */
 function statisticsOf(
@@ -249,6 +225,13 @@ function statisticsOf(
     // A norm for each element of the scale, in fp32.
     const { elements } = entryAt(training.tensors, group.composite.roles.scale ?? '');
     return [{ key: `${group.operators[0]}/norms`, bytes: bytes(4 * elements), weightCopy: false }];
+  }
+  if (group.composite?.kind === 'cosine-similarity') {
+    // Both divided by their norms; of each norm one before and one behind its bound.
+    const { elements } = entryAt(training.tensors, group.composite.roles.product ?? '');
+    const rows = entryAt(training.tensors, group.outputs[0] ?? '').elements;
+    const size = bytes(2 * bytesPerElement * elements + 4 * bytesPerElement * rows);
+    return [{ key: `${group.operators[0]}/divided`, bytes: size, weightCopy: false }];
   }
   if (group.kind === 'elementwise') return [];
   const { operators } = training.analysis.graph;

@@ -179,7 +179,10 @@ const broadcasts = (sizes: readonly number[], target: readonly number[]): boolea
 export const isView = (cost: KnownCost, operator: Operator): boolean =>
   cost.class === 'view' || inPyTorch(operator)?.view === 'permute';
 
-/** Positions computed from shapes alone launch nothing, but where they index something, they are kept as they lie. */
+/**
+ * What is computed from shapes and constants alone launches nothing, but where it is kept, it is kept as it lies: a table that is expanded,
+ * and positions that are cast too.
+ */
 function showsPositions(
   { tensors }: TrainingGraph,
   operator: Operator,
@@ -187,8 +190,8 @@ function showsPositions(
   [source, output]: readonly [string, string],
 ): boolean {
   const [from, to] = [tensors.get(source)?.elementType, tensors.get(output)?.elementType];
-  if (cost.class !== 'shape' || to === undefined || from !== to || !isInteger(to)) return false;
-  return inPyTorch(operator)?.view === 'expand' || hasTrait(operator, 'casts');
+  if (cost.class !== 'shape' || to === undefined || from !== to) return false;
+  return inPyTorch(operator)?.view === 'expand' || (isInteger(to) && hasTrait(operator, 'casts'));
 }
 
 const sizeOf = (shape: readonly number[]): number => shape.reduce((total, size) => total * size, 1);
