@@ -226,6 +226,7 @@ function isLearnedOperand(value: Value, elements: number, graph: Graph): boolean
   if (!isAnonymousTensor(value.name)) return true;
   // A mask is begun as zeros.
   if (value.literal === undefined) return false;
+  if (wideAxes(value) > 1 && tableOperandNames.test(value.name)) return false;
   return wideAxes(value) < 3 && !isMask(value, graph) && !tableNames.test(value.name);
 }
 
@@ -250,6 +251,12 @@ const weightNames = /(^|\.)(weight|bias)$/;
 
 /** Nameless tensors that are first spread, chosen from or bent are tables (rotary frequencies), not folded biases. */
 const tableNames = /^onnx::(Clip|Cos|Expand|Pow|Range|Sin|Where)_/;
+
+/**
+ * Nameless tensors of two axes and more that first multiply, divide or are subtracted: angles of rotary positions and knots of splines,
+ * cut from a stored table. Of what is learned, scales have one axis, and position embeddings are added.
+ */
+const tableOperandNames = /^onnx::(Div|Mul|Sub)_/;
 
 /**
  * Values that PyTorch's newer exporter names after the operator that computed them: tables and masks. A folded look-up is a

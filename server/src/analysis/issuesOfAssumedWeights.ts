@@ -26,7 +26,8 @@ export function issuesOfAssumedWeights(
     const value = graph.values.get(name);
     if (elements === 1 || isGiven(name) || value?.literal === undefined) return false;
     if (!isProgramsName(name) || weightNames.test(name)) return false;
-    return uses.get(name)?.asWeight !== true || isListLookedUp(graph, name);
+    const isWeight = uses.get(name)?.asWeight === true && !isListLookedUp(graph, name);
+    return !isWeight || tableNames.test(name);
   });
   const [first] = assumed;
   if (first === undefined) return [];
@@ -42,6 +43,10 @@ const isProgramsName = (name: string): boolean => /^[A-Za-z_]\w*(\.\w+)*$/.test(
 /** What people call parameters outside of layers. */
 const weightNames =
   /weight|bias|gamma|beta|gain|scale|embed|token|query|queries|prompt|latent|position|(^|_)(pos|cls|ls|lora)|alpha|lambda|temperature|logit|table|param|codebook|prototype|centers?$/i;
+
+/** What people call fixed tensors that stand where weights do: kernels of filters, keys of other samples, bases of transforms. */
+const tableNames =
+  /(^|\.|_)(window|queue|memory|bank|grid|mesh|basis|bases|dct|dft|fourier|mel|fb|filterbank|gaussian|blur|sobel|laplacian|haar|wavelet|laplace|identity|eye|mask|mean|std|templates?|patterns?|knots|nodes|anchors?|priors?|adj(acency)?|a_hat|graph|edges)\d*$/i;
 
 /** Whether numbers of one axis are chosen by index: a schedule by its step, where embeddings have vectors. */
 function isListLookedUp({ operators, values }: Graph, name: string): boolean {

@@ -6,21 +6,43 @@
 
 import type { Graph } from '../model/graph.ts';
 import type { Issue } from '../model/issue.ts';
-import { isArithmeticName, isLookUpName } from '../model/tensorNames.ts';
+import { isAnonymousTensor, isArithmeticName, isLookUpName } from '../model/tensorNames.ts';
 import type { Parameter } from './modelAnalysis.ts';
 
 export function issuesOfComputedWeights(graph: Graph, parameters: readonly Parameter[]): readonly Issue[] {
-  const computed = parameters.flatMap(({ name }) => {
-    const { foldedFrom = [], parameter } = graph.values.get(name)?.literal?.origin ?? {};
-    const source = parameter ?? foldedFrom.find((candidate) => candidate.includes('.'));
-    return source !== undefined &&
-      [...foldedFrom, name].some((each) => isLookUpName(each) || isArithmeticName(each))
-      ? [{ name, source }]
-      : [];
+  const computed = parameters.flatMap(({ name }): readonly Computed[] => {
+    const { foldedFrom = [], parameter, parameters: joined } = graph.values.get(name)?.literal?.origin ?? {};
+    const source = parameter ?? joined?.[0] ?? foldedFrom.find((candidate) => candidate.includes('.'));
+    const isComputed =
+      joined !== undefined ||
+      [...foldedFrom, name].some((each) => isLookUpName(each) || isArithmeticName(each));
+    return source !== undefined && isComputed ? [{ name, source }] : [];
   });
-  const [first] = computed;
+  const kernels = computedKernels(graph, new Set(parameters.map(({ name }) => name)));
+  const all = [...computed, ...kernels];
+  const [first] = all;
   if (first === undefined) return [];
-  const others = computed.length === 1 ? '' : `, and ${computed.length - 1} more like it`;
-  const message = `Constant folding replaced \`${first.source}\` by what was computed from it${others}: parameters are counted as the file stores them, and the time of computing it in each step is left out. Export with \`optimize=False\` to have both`;
+  const others = all.length === 1 ? '' : `, and ${all.length - 1} more like it`;
+  const option = kernels.includes(first) ? 'do_constant_folding=False' : 'optimize=False';
+  const message = `Constant folding replaced \`${first.source}\` by what was computed from it${others}: parameters are counted as the file stores them, and the time of computing it in each step is left out. Export with \`${option}\` to have both`;
   return [{ code: 'graph/computed-weights', severity: 'information', message, value: first.name }];
+}
+
+interface Computed {
+  readonly name: string;
+  readonly source: string;
+}
+
+/**
+ * Kernels that the TorchScript exporter folded: it names them itself, and their bias as the program does. Where it folded a
+ * normalization into a convolution, it has named both.
+ */
+function computedKernels({ operators, values }: Graph, parameters: ReadonlySet<string>): readonly Computed[] {
+  return operators.flatMap(({ type, inputs }) => {
+    if (type !== 'Conv' && type !== 'ConvTranspose') return [];
+    const [, name = '', bias = ''] = inputs;
+    if (!parameters.has(name) || values.get(name)?.literal === undefined) return [];
+    const isFolded = isAnonymousTensor(name) && parameters.has(bias) && /\.bias$/.test(bias);
+    return isFolded ? [{ name, source: bias.replace(/bias$/, 'weight') }] : [];
+  });
 }
