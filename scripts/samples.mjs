@@ -3,7 +3,7 @@
  * every way that people export them, costs each file, and writes the table `measured/exports.jsonl`; with names, it
  * replaces their rows. `npm run samples -- --optimized [NAME ...]` does so for exports that were optimized for inference, in
  * `measured/optimized.jsonl`, and `npm run samples -- --programs [NAME ...]` for archives of `torch.export`, in
- * `measured/programs.jsonl`. `--folder FOLDER` keeps the exported files; where they are there, they are costed again. All need
+ * `measured/programs.jsonl`; `--written` exports networks as people write them, four ways each, for `measured/written.jsonl`. `--folder FOLDER` keeps the exported files; where they are there, they are costed again. All need
  * PyTorch; what else is needed is in `samples/scripts/requirements.txt`.
  */
 
@@ -26,6 +26,7 @@ const tables = {
     cost: costs.exports,
   },
   '--programs': { table: join(root, 'measured/programs.jsonl'), script: 'programs.py', cost: costs.programs },
+  '--written': { table: join(root, 'measured/written.jsonl'), script: 'asWritten.py', cost: costs.programs },
 };
 const [option, ...parameters] = process.argv.slice(2);
 const python = (script, parameters, stdio) =>
