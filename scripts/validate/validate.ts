@@ -104,7 +104,14 @@ export function validate(
 
 /** Steps of GPUs that share a copy of a model; empty where their tables are absent. */
 export const judgeParallel = (root: string, shared: string, open: OpenGraph): string =>
-  parallelSection(judgeNanotron(root, shared, open), megatronRows(shared), publishedLayouts(root, shared));
+  parallelSection(
+    judgeNanotron(root, shared, open),
+    {
+      usual: megatronRows(shared, 'megatron,attention=eager'),
+      fused: megatronRows(shared, 'megatron,attention=eager,compile=true'),
+    },
+    publishedLayouts(root, shared),
+  );
 
 /** Each half of the families is predicted with corrections fitted to the other half. */
 function timmEntries(

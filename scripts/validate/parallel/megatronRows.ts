@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { openLayerSpec } from '../../../server/src/analysis/openModel.ts';
 import { type MeasuredRow, numberIn, readMeasured } from '../../measured/readMeasured.ts';
 import { machine } from '../scaling/clusters.ts';
+import { gptSpec } from './layoutSpecs.ts';
 import { frameworkOf, type ParallelRow, predictRow } from './parallelRow.ts';
 
 /**
@@ -13,6 +14,7 @@ import { frameworkOf, type ParallelRow, predictRow } from './parallelRow.ts';
  */
 export function megatronRows(
   shared: string,
+  framework: string,
 ): { readonly rows: readonly ParallelRow[]; readonly all: number } | undefined {
   const folder = join(shared, 'measured/parallel');
   if (!existsSync(join(folder, 'megatron_papers.csv'))) return undefined;
@@ -20,19 +22,26 @@ export function megatronRows(
     ['narayanan2021-table1', 'korthikanti2022-table5'].includes(table ?? ''),
   );
   const full = all.filter(({ recompute }) => recompute === 'full');
-  return { rows: full.flatMap(predictMegatron), all: all.length };
+  return { rows: full.flatMap((row) => predictMegatron(row, framework)), all: all.length };
 }
 
-function predictMegatron(row: MeasuredRow): readonly ParallelRow[] {
-  const opened = openLayerSpec(gptOf(row), 'gpt.layers.yaml');
+function predictMegatron(row: MeasuredRow, framework: string): readonly ParallelRow[] {
+  const opened = openLayerSpec(
+    gptSpec({
+      layers: numberIn(row, 'layers'),
+      hidden: numberIn(row, 'hidden'),
+      heads: numberIn(row, 'heads'),
+      seq: numberIn(row, 'seq'),
+      vocabulary: 51200,
+    }),
+    'gpt.layers.yaml',
+  );
   const microBatches = numberIn(row, 'global_batch') / (numberIn(row, 'dp') * numberIn(row, 'micro_batch'));
   return predictRow({ ...row, grad_accum: String(microBatches) }, opened, machine('dgx-a100'), {
     precision: 'fp16',
     optimizer: 'adam',
     checkpoint: 'block',
-    ...frameworkOf(
-      'pytorch-ddp,weights=half-with-copy,gradients=fp32-sums,optimizer-kernels=fused,gradient-dtype=fp32,clip-norm=true',
-    ),
+    ...frameworkOf(framework),
     parallel: {
       tensor: numberIn(row, 'tp'),
       pipeline: numberIn(row, 'pp'),
@@ -42,31 +51,3 @@ function predictMegatron(row: MeasuredRow): readonly ParallelRow[] {
     },
   });
 }
-
-/** GPT of Megatron-LM: dropout, a tied head, and a vocabulary that is padded to 51,200. */
-const gptOf = (row: MeasuredRow): string => `name: gpt
-dims: { batch: 1, seq: ${row.seq}, h: ${row.hidden}, a: ${row.heads} }
-inputs:
-  tokens: int64[batch, seq]
-  labels: int64[batch*seq]
-blocks:
-  decoder:
-    - ln_1: LayerNorm(h)
-    - attn: MultiheadAttention(h, a, dropout=0.1, causal=True, fused=False)
-    - drop_1: Dropout(0.1)
-    - res_1: add(drop_1, input)
-    - ln_2: LayerNorm(h)
-    - fc: Linear(h, 4*h)
-    - act: GELU()
-    - proj: Linear(4*h, h)
-    - drop_2: Dropout(0.1)
-    - res_2: add(drop_2, res_1)
-layers:
-  - embed: Embedding(51200, h) from tokens
-  - drop: Dropout(0.1)
-  - h: decoder() * ${row.layers}
-  - last: LayerNorm(h)
-  - head: Linear(h, 51200, bias=False, weight=embed)
-  - rows: reshape((batch*seq, 51200))
-  - loss: CrossEntropyLoss() from rows, labels precision=fp32
-`;

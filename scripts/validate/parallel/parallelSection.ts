@@ -17,10 +17,11 @@ interface Judged {
 /** Nothing where the tables are absent. */
 export function parallelSection(
   nanotron: JudgedNanotron | undefined,
-  megatron: Judged | undefined,
+  { usual: megatron, fused }: { readonly usual: Judged | undefined; readonly fused: Judged | undefined },
   published: PublishedLayouts | undefined,
 ): string {
-  if (nanotron === undefined || megatron === undefined || published === undefined) return '';
+  if (nanotron === undefined || megatron === undefined || fused === undefined || published === undefined)
+    return '';
   return `
 ## GPUs that share a copy of a model
 
@@ -36,6 +37,7 @@ ${[
     'of these, interleaved',
     megatron.rows.filter(({ row }) => row.vp !== '1'),
   ),
+  lineOf('the same with `compile`, which fuses kernels much as Megatron-LM does by hand', fused.rows),
   ...published.sets.map(({ title, rows }) => lineOf(title, rows)),
 ].join('\n')}
 
@@ -59,7 +61,8 @@ ${published.sets.map((set) => `- ${coverageText(set)}`).join('\n')}
 - BLOOM: in Megatron-DeepSpeed. Its cluster is not described; nodes with 400 Gb/s stand for it. Its first runs waited for each kernel.
 - NVIDIA's recipes: BF16 is predicted a fifth too slow whatever the layout, FP8 less. Factors for H100 come from other clusters, whose
   products run slower. MLPerf does not tell the chunks of its pipeline; those of the recipe are taken.
-- torchtitan: its H100 have 500 W and other memory, and are slower than those that stand for them. FP8 by torchao has casts that are not costed.
+- torchtitan: by the releases of PyTorch of its months. Its H100 have 500 W and other memory, and are slower than those that stand for
+  them. FP8 by torchao has casts that are not costed.
 - LiBai: the GPU and its links are not named. Pairs of GPUs lose a quarter in tensor parallelism there, four and eight do not.
 - Memory of Megatron-LM's paper on activations, ${published.activations.rows} rows on GPT of 22B to 1T: ${activationsText(published.activations)}.
 `;

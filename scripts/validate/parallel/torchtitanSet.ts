@@ -34,6 +34,7 @@ export const torchtitanSet = (rows: readonly MeasuredRow[]): LayoutSet => ({
     const tokens = numberIn(row, 'tokens_per_s_per_gpu') * numberIn(row, 'gpus');
     const options = [
       'torchtitan',
+      `torch=${releaseOf(row)}`,
       `compile=${row.compile === 'yes'}`,
       ...(row.async_tp === 'yes' && pipeline === 1 ? ['async-tensor-parallel=true'] : []),
     ];
@@ -60,3 +61,6 @@ export const torchtitanSet = (rows: readonly MeasuredRow[]): LayoutSet => ({
     };
   }),
 });
+
+/** Of PyTorch, by the month in the name of the file: nightly builds before 2.6 in December 2024, before 2.8 in June 2025. */
+const releaseOf = ({ file = '' }: MeasuredRow): string => (file.includes('202412') ? '2.6' : '2.8');
