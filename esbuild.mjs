@@ -5,7 +5,7 @@
  */
 
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { context } from 'esbuild';
@@ -83,6 +83,17 @@ const oneLocale = {
   },
 };
 
+/** What definitions of operators say for `docs/operators.md` no program reads. */
+const withoutOperatorPages = {
+  name: 'without-operator-pages',
+  setup(build) {
+    build.onLoad({ filter: /[\\/]server[\\/]src[\\/]operators[\\/].*\.ts$/ }, ({ path }) => ({
+      contents: readFileSync(path, 'utf8').replace(/(\n\s+documentation:\s*)'(?:[^'\\]|\\.)*',/g, "$1'',"),
+      loader: 'ts',
+    }));
+  },
+};
+
 rmSync(dist, { recursive: true, force: true });
 mkdirSync(dist, { recursive: true });
 /** Programs of Python that run beside the bundles. */
@@ -107,7 +118,7 @@ const contexts = await Promise.all(
       metafile: true,
       legalComments: 'none',
       logLevel: watch ? 'silent' : 'warning',
-      plugins: watch ? [oneLocale, problemMatcher] : [oneLocale],
+      plugins: [oneLocale, ...(watch ? [problemMatcher] : []), ...(production ? [withoutOperatorPages] : [])],
       ...bundle,
     }),
   ),

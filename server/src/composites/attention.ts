@@ -16,11 +16,10 @@ import { axisOfSoftmax } from './axis.ts';
 import { causalMask } from './causalMask.ts';
 import type { CompositeMatch, CompositePattern } from './composite.ts';
 
+/** Softmax(Q·Kᵀ·scale + mask)·V per head (Vaswani et al. 2017, eq. 1; torch.nn.functional.scaled_dot_product_attention). */
 export const attention: CompositePattern = {
   kind: 'attention',
   name: 'ScaledDotProductAttention',
-  documentation:
-    'softmax(Q·Kᵀ·scale + mask)·V per head (Vaswani et al. 2017, eq. 1; torch.nn.functional.scaled_dot_product_attention)',
   anchors: ['Softmax'],
   match,
 };

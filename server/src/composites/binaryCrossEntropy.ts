@@ -4,11 +4,13 @@ import type { Graph, Operator } from '../model/graph.ts';
 import type { CompositeMatch, CompositePattern } from './composite.ts';
 import { matchOf, otherOperand, producerOf, readersOf, scalarOf, soleReader } from './flow.ts';
 
+/**
+ * −y·log(p) − (1 − y)·log(1 − p): PyTorch `aten::binary_cross_entropy` and `aten::binary_cross_entropy_with_logits`, which keep
+ * what they compare.
+ */
 export const binaryCrossEntropy: CompositePattern = {
   kind: 'taken-apart',
   name: 'BinaryCrossEntropy',
-  documentation:
-    '−y·log(p) − (1 − y)·log(1 − p): PyTorch `aten::binary_cross_entropy` and `aten::binary_cross_entropy_with_logits`, which keep what they compare',
   anchors: ['Log'],
   keeps: 'inputs',
   match: (graph, logarithm) =>

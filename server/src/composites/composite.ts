@@ -69,12 +69,10 @@ export interface Composite extends CompositeMatch {
   readonly outputs: readonly string[];
 }
 
-/** One composite, in one file: what it looks like in a graph. */
+/** One composite, in one file: what it looks like in a graph. What it computes, and where that is written, stands above each. */
 export interface CompositePattern {
   readonly kind: CompositeKind;
   readonly name: string;
-  /** What it computes, and where that is written. */
-  readonly documentation: string;
   /** Operator types of which it has exactly one that the match starts from: `Softmax`, `Erf`. */
   readonly anchors: readonly string[];
   /**

@@ -4,11 +4,13 @@ import type { Graph, Operator } from '../model/graph.ts';
 import type { CompositePattern } from './composite.ts';
 import { matchOf, producerOf, scalarOf, soleReader } from './flow.ts';
 
+/**
+ * Σ a·b ÷ max(√(Σ a² · Σ b²), ε): PyTorch `aten::cosine_similarity`, which keeps both, both divided by their norms, and these
+ * (aten/src/ATen/native/Distance.cpp).
+ */
 export const cosineSimilarity: CompositePattern = {
   kind: 'cosine-similarity',
   name: 'CosineSimilarity',
-  documentation:
-    'Σ a·b ÷ max(√(Σ a² · Σ b²), ε): PyTorch `aten::cosine_similarity`, which keeps both, both divided by their norms, and these (aten/src/ATen/native/Distance.cpp)',
   anchors: ['Sqrt'],
   keeps: 'inputs',
   match: (graph, root) => {

@@ -3,10 +3,10 @@
 import type { CompositePattern } from './composite.ts';
 import { matchOf, soleReader } from './flow.ts';
 
+/** Σⱼ aᵢⱼ·δᵢⱼ: PyTorch `aten::diagonal`, a view, which keeps nothing. */
 export const diagonal: CompositePattern = {
   kind: 'taken-apart',
   name: 'Diagonal',
-  documentation: 'Σⱼ aᵢⱼ·δᵢⱼ: PyTorch `aten::diagonal`, a view, which keeps nothing',
   anchors: ['EyeLike'],
   keeps: 'nothing',
   match: (graph, unit) => {

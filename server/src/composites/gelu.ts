@@ -5,11 +5,10 @@ import { onlyWith, productOf, sumOf } from './algebra.ts';
 import type { CompositeMatch, CompositePattern, LaunchedAs } from './composite.ts';
 import { isNear, producerOf, resultsBelow, scalarOf, withCasts } from './flow.ts';
 
+/** x · Φ(x), and its approximations by tanh and by a sigmoid: Hendrycks & Gimpel, arXiv 1606.08415, §2. */
 export const gelu: CompositePattern = {
   kind: 'gelu',
   name: 'GELU',
-  documentation:
-    'x · Φ(x), and its approximations by tanh and by a sigmoid: Hendrycks & Gimpel, arXiv 1606.08415, §2',
   anchors: ['Erf', 'Tanh', 'Sigmoid'],
   modules: ['GELU'],
   // transformers 5 models/bloom/modeling_bloom.py, `GeLUFunction`.

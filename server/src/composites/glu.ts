@@ -3,11 +3,10 @@
 import type { CompositePattern } from './composite.ts';
 import { otherOperand, producerOf, soleReader } from './flow.ts';
 
+/** A · sigmoid(b), the halves of one tensor: Dauphin et al., arXiv 1612.08083; PyTorch `aten::glu`. */
 export const glu: CompositePattern = {
   kind: 'glu',
   name: 'GLU',
-  documentation:
-    'a · sigmoid(b), the halves of one tensor: Dauphin et al., arXiv 1612.08083; PyTorch `aten::glu`',
   anchors: ['Sigmoid'],
   modules: ['GLU'],
   match: (graph, sigmoid) => {

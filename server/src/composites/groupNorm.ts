@@ -4,11 +4,13 @@ import type { Graph, Operator } from '../model/graph.ts';
 import type { CompositePattern } from './composite.ts';
 import { beforeCasts, isStored, otherOperand, producerOf, rankOf, soleReader } from './flow.ts';
 
+/**
+ * Instance normalization of [images, groups, rest], put back into its shape, scaled and shifted: Wu & He, arXiv 1803.08494;
+ * PyTorch `aten::group_norm`.
+ */
 export const groupNorm: CompositePattern = {
   kind: 'group-norm',
   name: 'GroupNorm',
-  documentation:
-    'Instance normalization of [images, groups, rest], put back into its shape, scaled and shifted: Wu & He, arXiv 1803.08494; PyTorch `aten::group_norm`',
   anchors: ['InstanceNormalization'],
   modules: ['GroupNorm'],
   match: (graph, normalization) => {

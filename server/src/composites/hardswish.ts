@@ -4,10 +4,10 @@ import { onlyWith, productOf, sumOf } from './algebra.ts';
 import type { CompositePattern } from './composite.ts';
 import { isNear, otherOperand, resultsBelow, scalarOf, soleReader } from './flow.ts';
 
+/** x · ReLU6(x + 3) / 6: Howard et al., arXiv 1905.02244, §5.2; PyTorch `aten::hardswish`. */
 export const hardswish: CompositePattern = {
   kind: 'hardswish',
   name: 'Hardswish',
-  documentation: 'x · ReLU6(x + 3) / 6: Howard et al., arXiv 1905.02244, §5.2; PyTorch `aten::hardswish`',
   anchors: ['HardSigmoid', 'Clip'],
   modules: ['Hardswish'],
   match: (graph, anchor) => {

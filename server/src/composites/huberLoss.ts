@@ -5,11 +5,10 @@ import { productOf, sumOf } from './algebra.ts';
 import type { CompositePattern } from './composite.ts';
 import { producerOf, readersOf, scalarOf, soleReader } from './flow.ts';
 
+/** ½d² where |d| < δ, else δ(|d| − ½δ): PyTorch `aten::huber_loss`, and over δ `aten::smooth_l1_loss`, which keep what they compare. */
 export const huberLoss: CompositePattern = {
   kind: 'taken-apart',
   name: 'HuberLoss',
-  documentation:
-    '½d² where |d| < δ, else δ(|d| − ½δ): PyTorch `aten::huber_loss`, and over δ `aten::smooth_l1_loss`, which keep what they compare',
   anchors: ['Abs'],
   modules: ['HuberLoss', 'SmoothL1Loss'],
   isTakenApart: true,

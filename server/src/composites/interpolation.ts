@@ -3,11 +3,10 @@
 import type { CompositePattern } from './composite.ts';
 import { matchOf, otherOperand, producerOf, rankOf, scalarOf, soleReader } from './flow.ts';
 
+/** A + w·(b − a) where w < ½, else b − (b − a)·(1 − w): PyTorch `aten::lerp.Tensor`, which keeps what it takes. */
 export const interpolation: CompositePattern = {
   kind: 'taken-apart',
   name: 'Lerp',
-  documentation:
-    'a + w·(b − a) where w < ½, else b − (b − a)·(1 − w): PyTorch `aten::lerp.Tensor`, which keeps what it takes',
   anchors: ['Less'],
   keeps: 'inputs',
   match: (graph, less) => {

@@ -3,11 +3,10 @@
 import type { CompositePattern } from './composite.ts';
 import { matchOf, otherOperand, producerOf, scalarOf, soleReader } from './flow.ts';
 
+/** T·(log t − x) where t > 0, else 0: PyTorch `aten::kl_div`, which keeps the target (aten/src/ATen/native/Loss.cpp). */
 export const klDivergence: CompositePattern = {
   kind: 'taken-apart',
   name: 'KLDivLoss',
-  documentation:
-    't·(log t − x) where t > 0, else 0: PyTorch `aten::kl_div`, which keeps the target (aten/src/ATen/native/Loss.cpp)',
   anchors: ['Log'],
   keeps: 'input',
   match: (graph, logarithm) => {

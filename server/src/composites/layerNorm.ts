@@ -7,11 +7,10 @@ import { beforeCasts, isNear, isStored, producerOf, resultsBelow, withCasts } fr
 import { reducesLastAxes } from './meanOfLastAxes.ts';
 import { normalized } from './rmsNorm.ts';
 
+/** (x - mean(x)) / √(var(x) + ε) · weight + bias: Ba et al., arXiv 1607.06450; PyTorch `aten::layer_norm`. */
 export const layerNorm: CompositePattern = {
   kind: 'layer-norm',
   name: 'LayerNorm',
-  documentation:
-    '(x - mean(x)) / √(var(x) + ε) · weight + bias: Ba et al., arXiv 1607.06450; PyTorch `aten::layer_norm`',
   anchors: ['ReduceMean'],
   modules: ['LayerNorm'],
   match: (graph, variance) => {

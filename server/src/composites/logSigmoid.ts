@@ -3,10 +3,10 @@
 import type { CompositePattern } from './composite.ts';
 import { soleReader } from './flow.ts';
 
+/** Log(sigmoid(x)): PyTorch `aten::log_sigmoid`. */
 export const logSigmoid: CompositePattern = {
   kind: 'log-sigmoid',
   name: 'LogSigmoid',
-  documentation: 'log(sigmoid(x)): PyTorch `aten::log_sigmoid`',
   anchors: ['Sigmoid'],
   modules: ['LogSigmoid'],
   match: (graph, sigmoid) => {

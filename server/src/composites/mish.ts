@@ -3,10 +3,10 @@
 import type { CompositePattern } from './composite.ts';
 import { otherOperand, producerOf, soleReader } from './flow.ts';
 
+/** x · tanh(softplus(x)): Misra, arXiv 1908.08681; PyTorch `aten::mish`. */
 export const mish: CompositePattern = {
   kind: 'mish',
   name: 'Mish',
-  documentation: 'x · tanh(softplus(x)): Misra, arXiv 1908.08681; PyTorch `aten::mish`',
   anchors: ['Tanh'],
   modules: ['Mish'],
   match: (graph, tanh) => {

@@ -3,11 +3,10 @@
 import type { CompositePattern } from './composite.ts';
 import { isNear, matchOf, producerOf, scalarOf, soleReader } from './flow.ts';
 
+/** (Σ (aᵢ − bⱼ)²)^½: PyTorch `aten::cdist`, which keeps both matrices and the distances (torch/onnx/symbolic_opset9.py, `cdist`). */
 export const pairwiseDistances: CompositePattern = {
   kind: 'taken-apart',
   name: 'CDist',
-  documentation:
-    '(Σ (aᵢ − bⱼ)²)^½: PyTorch `aten::cdist`, which keeps both matrices and the distances (torch/onnx/symbolic_opset9.py, `cdist`)',
   anchors: ['Sub'],
   keeps: 'both',
   match: (graph, difference) => {

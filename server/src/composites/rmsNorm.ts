@@ -6,10 +6,10 @@ import type { CompositePattern } from './composite.ts';
 import { isNear, isStored, producerOf, resultsBelow, withCasts } from './flow.ts';
 import { reducesLastAxes } from './meanOfLastAxes.ts';
 
+/** X / √(mean(x²) + ε) · weight: Zhang & Sennrich, arXiv 1910.07467; PyTorch `aten::rms_norm`. */
 export const rmsNorm: CompositePattern = {
   kind: 'rms-norm',
   name: 'RMSNorm',
-  documentation: 'x / √(mean(x²) + ε) · weight: Zhang & Sennrich, arXiv 1910.07467; PyTorch `aten::rms_norm`',
   anchors: ['ReduceMean'],
   modules: ['RMSNorm'],
   // `RMSNorm(64)` is one operator; `fused=False` writes these, as models of transformers do.

@@ -6,10 +6,10 @@
 import type { CompositePattern } from './composite.ts';
 import { scalarOf, soleReader } from './flow.ts';
 
+/** 1 / √x: PyTorch `aten::rsqrt`, whose backward reads its result. */
 export const rsqrt: CompositePattern = {
   kind: 'rsqrt',
   name: 'Rsqrt',
-  documentation: '1 / √x: PyTorch `aten::rsqrt`, whose backward reads its result',
   anchors: ['Sqrt'],
   keeps: 'result',
   match: (graph, root) => {

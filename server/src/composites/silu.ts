@@ -3,10 +3,10 @@
 import type { CompositePattern } from './composite.ts';
 import { beforeCasts, otherOperand, soleReader, withCasts } from './flow.ts';
 
+/** x · sigmoid(x): Elfwing et al., arXiv 1702.03118; PyTorch `aten::silu`. */
 export const silu: CompositePattern = {
   kind: 'silu',
   name: 'SiLU',
-  documentation: 'x · sigmoid(x): Elfwing et al., arXiv 1702.03118; PyTorch `aten::silu`',
   anchors: ['Sigmoid'],
   modules: ['SiLU'],
   match: (graph, sigmoid) => {

@@ -4,10 +4,10 @@ import type { Graph, Operator } from '../model/graph.ts';
 import type { CompositePattern } from './composite.ts';
 import { isNear, producerOf, scalarOf, soleReader } from './flow.ts';
 
+/** Log(1 + exp(βx)) / β, and x above a threshold: PyTorch `aten::softplus`. */
 export const softplus: CompositePattern = {
   kind: 'softplus',
   name: 'Softplus',
-  documentation: 'log(1 + exp(βx)) / β, and x above a threshold: PyTorch `aten::softplus`',
   anchors: ['Softplus'],
   modules: ['Softplus'],
   match: (graph, operator) => {

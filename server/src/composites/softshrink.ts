@@ -4,10 +4,10 @@ import type { Graph, Operator } from '../model/graph.ts';
 import type { CompositeMatch, CompositePattern } from './composite.ts';
 import { producerOf, readersOf, scalarOf, soleReader } from './flow.ts';
 
+/** X − λ above λ, x + λ below −λ, else 0: PyTorch `aten::softshrink`, whose backward reads x. */
 export const softshrink: CompositePattern = {
   kind: 'softshrink',
   name: 'Softshrink',
-  documentation: 'x − λ above λ, x + λ below −λ, else 0: PyTorch `aten::softshrink`, whose backward reads x',
   anchors: ['Sign', 'Less'],
   modules: ['Softshrink'],
   isTakenApart: true,

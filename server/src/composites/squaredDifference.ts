@@ -3,11 +3,10 @@
 import type { CompositePattern } from './composite.ts';
 import { matchOf, producerOf, soleReader } from './flow.ts';
 
+/** (a − b)·(a − b): PyTorch `aten::mse_loss`, which keeps what it compares (torch/onnx/symbolic_opset9.py, `mse_loss`). */
 export const squaredDifference: CompositePattern = {
   kind: 'taken-apart',
   name: 'MseLoss',
-  documentation:
-    '(a − b)·(a − b): PyTorch `aten::mse_loss`, which keeps what it compares (torch/onnx/symbolic_opset9.py, `mse_loss`)',
   anchors: ['Mul'],
   keeps: 'inputs',
   match: (graph, product) => {

@@ -4,10 +4,10 @@ import type { Graph, Operator } from '../model/graph.ts';
 import type { CompositePattern } from './composite.ts';
 import { producerOf, scalarOf, soleReader } from './flow.ts';
 
+/** X above a threshold, else a number: PyTorch `aten::threshold`, whose backward reads x. */
 export const threshold: CompositePattern = {
   kind: 'threshold',
   name: 'Threshold',
-  documentation: 'x above a threshold, else a number: PyTorch `aten::threshold`, whose backward reads x',
   anchors: ['LessOrEqual'],
   modules: ['Threshold'],
   isTakenApart: true,
@@ -19,10 +19,10 @@ export const threshold: CompositePattern = {
   },
 };
 
+/** X where |x| > λ, else 0: PyTorch `aten::hardshrink`, whose backward reads x. */
 export const hardshrink: CompositePattern = {
   kind: 'hardshrink',
   name: 'Hardshrink',
-  documentation: 'x where |x| > λ, else 0: PyTorch `aten::hardshrink`, whose backward reads x',
   anchors: ['LessOrEqual', 'Or'],
   modules: ['Hardshrink'],
   isTakenApart: true,

@@ -4,11 +4,13 @@ import type { Graph, Operator } from '../model/graph.ts';
 import type { CompositePattern } from './composite.ts';
 import { isNear, producerOf, scalarOf, soleReader } from './flow.ts';
 
+/**
+ * Mean of (x − mean)², times n / (n − 1) where it is corrected: PyTorch `aten::var`, whose backward reads x and makes
+ * deviations again.
+ */
 export const variance: CompositePattern = {
   kind: 'variance',
   name: 'Var',
-  documentation:
-    'mean of (x − mean)², times n / (n − 1) where it is corrected: PyTorch `aten::var`, whose backward reads x and makes deviations again',
   anchors: ['ReduceMean'],
   keeps: 'input',
   makesAgain: true,

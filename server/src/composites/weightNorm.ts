@@ -4,11 +4,10 @@ import type { Graph } from '../model/graph.ts';
 import type { CompositePattern } from './composite.ts';
 import { isStored, otherOperand, soleReader } from './flow.ts';
 
+/** G · v / ‖v‖ of a stored v: Salimans & Kingma, arXiv 1602.07868; PyTorch `aten::_weight_norm`, whose one kernel keeps the norms. */
 export const weightNorm: CompositePattern = {
   kind: 'weight-norm',
   name: 'WeightNorm',
-  documentation:
-    'g · v / ‖v‖ of a stored v: Salimans & Kingma, arXiv 1602.07868; PyTorch `aten::_weight_norm`, whose one kernel keeps the norms',
   anchors: ['ReduceL2'],
   match: (graph, norm) => {
     const [direction = ''] = norm.inputs;
