@@ -26,7 +26,8 @@ export function cutIntoStages(
   ranks: readonly (readonly number[])[],
 ): readonly OperatorRange[] | undefined {
   const count = ranks.reduce((total, own) => total + own.length, 0);
-  if (typeof by !== 'string') return givenStages({ cuts, behind }, times.length, by);
+  if (typeof by !== 'string')
+    return by.length === count ? givenStages({ cuts, behind }, times.length, by) : undefined;
   const uniform = uniformStages(cuts, times.length, count);
   if (by === 'uniform') return uniform;
   if (by === 'torchtitan') return uniformStages(cuts, times.length, count, 1);

@@ -103,6 +103,14 @@ describe('a pipeline of uneven stages', () => {
   const uneven = costOf(many, { ...layout, stages: 'uniform' });
   const finding = findingOf(uneven, 'findings/uneven-stages');
 
+  it.each([
+    ['a long first stage', [14, 9, 8, 1]],
+    ['a last stage of the head alone', [14, 10, 8, 0]],
+  ])('gives blocks of stages, %s, and is compared with other numbers of stages', (_, stages) => {
+    const given = costOf(many, { ...layout, stages });
+    expect(findingOf(given, 'findings/uneven-stages')?.fix).toContain('`stages=balanced`');
+  });
+
   it('names the longest stage, by how much, and stages of like time', () => {
     const times = uneven.parallel?.stages.map(({ forward, backward }) => forward + backward) ?? [];
     const mean = times.reduce((total, time) => total + time, 0) / times.length;

@@ -18,7 +18,7 @@ export function changed(
 ): LaidOutStep | undefined {
   const asked = { ...step.parallel, ...layout };
   // One rank has one stage, whatever the schedule of several was.
-  const parallel: ParallelScenario = asked.pipeline === 1 ? { ...asked, chunks: 1, schedule: '1f1b' } : asked;
+  const parallel = withStages(asked.pipeline === 1 ? { ...asked, chunks: 1, schedule: '1f1b' } : asked);
   const [before, after] = [step.parallel, parallel].map(gpusPerCopy);
   if (before === undefined || after === undefined || step.scenario.gpus % after !== 0) return undefined;
   // Experts are shared among the GPUs that add up gradients.
@@ -35,6 +35,12 @@ export function changed(
     step.cluster,
   );
 }
+
+/** Blocks that were given for as many stages say nothing of another number of them. */
+const withStages = (parallel: ParallelScenario): ParallelScenario =>
+  typeof parallel.stages === 'string' || parallel.stages.length === parallel.pipeline * parallel.chunks
+    ? parallel
+    : { ...parallel, stages: 'balanced' };
 
 export const fits = ({ memories, fullest, reserved }: LaidOutStep): boolean =>
   fitsAtBest(itemAt(memories, fullest), reserved);
