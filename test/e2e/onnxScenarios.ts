@@ -111,8 +111,20 @@ const costsPython: Scenario = {
   },
 };
 
+const costsCells: Scenario = {
+  name: 'lines of a notebook say what they cost in the open model that was exported from its cells',
+  steps: async (editor) => {
+    await editor.openFile(workspaceFiles.exportedCells);
+    await editor.lineMatching(/fc.*FLOP/);
+    await editor.openFile(workspaceFiles.notebook);
+    await editor.cellLineMatching(/return torch\.relu\(self\.fc\(x\)\).*FLOP/);
+    await editor.cellLineMatching(/return self\.head\(x\).*FLOP/);
+  },
+};
+
 export const onnxScenarios: readonly Scenario[] = [
   opensProgram,
+  costsCells,
   costsPython,
   togglesText,
   savesSpec,

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { inlayHints, longestHint } from '../../server/src/language/inlayHints.ts';
+import { inlayHints, longestHint, shortHint } from '../../server/src/language/inlayHints.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
 import { seconds } from '../../server/src/model/units.ts';
 import { expectations, oneGpu, viewOf } from './fixture.ts';
@@ -202,4 +202,19 @@ layers:
 `,
     { cluster: 'dgx-h100', gpus: 4, parallel: { tensor: 4 } },
   );
+});
+
+it.each([
+  ['65.5 kFLOP · 336 µs · grad 48.8 KiB, 18.1 µs exposed · sum of 6', '65.5 kFLOP · 336 µs · sum of 6'],
+  ['3.84 kFLOP · 113 µs · grad 2.54 KiB', '3.84 kFLOP · 113 µs · grad 2.54 KiB'],
+  [
+    'small 268 MFLOP · 40.1 µs | large 25.8 GFLOP · 0.31 ms',
+    'small 268 MFLOP · 40.1 µs | large 25.8 GFLOP · 0.31 ms',
+  ],
+  [
+    'one part that is longer than an editor shows of it',
+    'one part that is longer than an editor shows of it',
+  ],
+])('%s fits beside code of another language', (text, short) => {
+  expect(shortHint(text)).toBe(short);
 });

@@ -110,6 +110,21 @@ export const longestHint = 60;
 const cutHint = (text: string): string =>
   text.length <= longestHint ? text : `${text.slice(0, longestHint - 1).trimEnd()}…`;
 
+/** What VS Code shows of a line's hints where nobody chose `editor.inlayHints.maximumLength`: in files of other languages. */
+const usualLength = 43;
+
+/** A hint without the parts that would be cut off there: its gradient first, then from the end. */
+export function shortHint(text: string): string {
+  // What each of several models costs says less without the last of them.
+  if (text.includes(' | ')) return text;
+  const parts = text.split(' · ');
+  while (parts.length > 1 && parts.join(' · ').length > usualLength) {
+    const gradient = parts.findIndex((part) => part.startsWith('grad '));
+    parts.splice(gradient < 0 ? parts.length - 1 : gradient, 1);
+  }
+  return parts.join(' · ');
+}
+
 /** More than this is a table, which the pointer shows. */
 const mostModels = 3;
 

@@ -150,6 +150,15 @@ export class EditorPage {
     );
   }
 
+  /** The same of the cells of a notebook, which lies above the editors. */
+  cellLineMatching(pattern: RegExp): Promise<string> {
+    return this.until(`a line of a cell matching ${pattern}`, async () =>
+      (await readInOrder(this.page.locator('.notebookOverlay .view-line'))).find((line) =>
+        pattern.test(line),
+      ),
+    );
+  }
+
   /** The line of the cursor, with the hint that ends it; nothing where it is not in view. */
   async lineAtCursor(): Promise<string | undefined> {
     const at = /\bLn (\d+)/.exec(await this.statusBar())?.[1];

@@ -74,6 +74,8 @@ export const workspaceFiles = {
   python: 'blocks.py',
   script: 'train.py',
   exported: 'blocks.pt2',
+  notebook: 'cells.ipynb',
+  exportedCells: 'cells.pt2',
 } as const;
 
 export interface WorkspaceWishes {
@@ -142,13 +144,28 @@ function writeTestModels(folder: string): void {
   writeFileSync(join(folder, workspaceFiles.empty), '');
   writeFileSync(join(folder, workspaceFiles.dynamic), dynamicModel);
   cpSync(program, join(folder, workspaceFiles.program));
-  for (const name of [workspaceFiles.python, workspaceFiles.exported]) {
+  for (const name of [workspaceFiles.python, workspaceFiles.exported, workspaceFiles.exportedCells]) {
     cpSync(join(pythonModels, name), join(folder, name));
   }
+  writeFileSync(join(folder, workspaceFiles.notebook), JSON.stringify(notebook()));
   writeFileSync(join(folder, workspaceFiles.small), smallSpec);
   writeFileSync(join(folder, workspaceFiles.wide), wideSpec);
   writeFileSync(join(folder, workspaceFiles.deep), deepSpec);
   writeFileSync(join(folder, workspaceFiles.script), trainScript);
+}
+
+/** The classes of `blocks.py` in two cells, of which the archive of cells was exported. */
+function notebook(): unknown {
+  const source = readFileSync(join(pythonModels, workspaceFiles.python), 'utf8');
+  const cells = source.split(/\n\n\n(?=class Model)/).map((text) => ({
+    cell_type: 'code',
+    execution_count: null,
+    metadata: {},
+    outputs: [],
+    source: text.split(/(?<=\n)/),
+  }));
+  const metadata = { language_info: { name: 'python' } };
+  return { cells, metadata, nbformat: 4, nbformat_minor: 4 };
 }
 
 export interface Place {

@@ -94,3 +94,34 @@ test('a file of a library has the costs of its own lines', () => {
     [`${line} return F.linear(input, self.weight, self.bias)`]: block + head,
   });
 });
+
+describe('cells of a notebook', () => {
+  const [first = '', second = ''] = source.split(/\n\n\n(?=class Model)/);
+  const notebook = '/home/someone/project/model.ipynb';
+  const cells = estimateOf('cells.pt2');
+  const costsOf = (text: string) =>
+    Object.fromEntries(
+      (viewPython(text, notebook, cells)?.rows ?? []).map((row) => [row.name, lineCost(row).flops.forward]),
+    );
+
+  test.each([
+    [
+      'the cell of the block',
+      first,
+      { Block: block, forward: block, 'return torch.relu(self.fc(x))': block },
+    ],
+    ['the same after an edit', `# edited\n${first}`, { 'return torch.relu(self.fc(x))': block }],
+    [
+      'the cell of the model',
+      second,
+      { Model: head, forward: head, 'return self.head(x)': head, 'x = x + 1': 0 },
+    ],
+  ])('%s has what its own lines cost', (_, text, expected) => {
+    expect(costsOf(text)).toMatchObject(expected);
+  });
+
+  test('another cell, and a file, have nothing', () => {
+    expect(costsOf('model = Model()\nprint(model)')).toEqual({});
+    expect(viewPython(first, here, cells)).toBeUndefined();
+  });
+});

@@ -12,6 +12,18 @@ export function recordedPath(recorded: Iterable<string>, path: string): string |
   return best?.path;
 }
 
+/**
+ * The recorded paths that an open file may have: one, but for a cell of a notebook, each of which IPython ran as a file of its
+ * own, named by its text (ipykernel/compiler.py, `get_file_name`; `<ipython-input-…>` before version 6).
+ */
+export function recordedPaths(recorded: Iterable<string>, path: string): readonly string[] {
+  if (path.endsWith('.ipynb')) return [...recorded].filter((each) => isCell.test(each));
+  const found = recordedPath(recorded, path);
+  return found === undefined ? [] : [found];
+}
+
+const isCell = /[\\/]ipykernel_\d+[\\/]\d+\.py$|ipython-input-/;
+
 /** How many parts at their ends are the same: 1 is the name of the file. */
 function commonEnd(left: string, right: string): number {
   const one = partsFromEnd(left);
@@ -34,4 +46,5 @@ export function ownFrame(frames: readonly PythonFrame[], path: string): PythonFr
 
 /** Installed packages, the standard library, and code without a file, such as `<string>`. */
 const isLibrary = (path: string): boolean =>
-  /(?:^|[\\/])(?:site-packages|dist-packages|python3(?:\.\d+)?)[\\/]/.test(path) || path.startsWith('<');
+  !isCell.test(path) &&
+  (/(?:^|[\\/])(?:site-packages|dist-packages|python3(?:\.\d+)?)[\\/]/.test(path) || path.startsWith('<'));

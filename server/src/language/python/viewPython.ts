@@ -13,7 +13,7 @@ import type { LayerCost } from '../../model/stepCost.ts';
 import type { LayerRow, ModelView } from '../modelView.ts';
 import { rangeOfLine, splitLines } from '../textLines.ts';
 import { matchLines } from './matchLines.ts';
-import { ownFrame, recordedPath } from './ownFrame.ts';
+import { ownFrame, recordedPaths } from './ownFrame.ts';
 import { pythonBlocks } from './pythonBlocks.ts';
 
 /** `undefined` where the model was not exported from this file, or records no lines. `path` is of any machine. */
@@ -62,24 +62,28 @@ function linesOfOperators(
   const framesOf = framesOfOperators(opened);
   const operators = (opened.analysis?.layers ?? []).flatMap((layer) => layer.operators);
   const paths = new Set(operators.flatMap((operator) => framesOf(operator).map((frame) => frame.path)));
-  const file = recordedPath(paths, path);
-  if (file === undefined) return new Map();
-  const frames = new Map(
-    operators.flatMap((operator): readonly (readonly [number, PythonFrame])[] => {
-      const frame = ownFrame(framesOf(operator), file);
-      return frame === undefined ? [] : [[operator, frame]];
-    }),
-  );
-  const recorded = new Map([...frames.values()].map((frame) => [frame.line, frame]));
-  const matched = matchLines([...recorded.values()], lines);
-  // A file of which most is not found is another one of its name.
-  if (matched.size < recorded.size / 2) return new Map();
-  return new Map(
-    [...frames].flatMap(([operator, { line }]) => {
-      const found = matched.get(line);
-      return found === undefined ? [] : [[operator, found] as const];
-    }),
-  );
+  const candidates = recordedPaths(paths, path).map((file) => placesIn(file));
+  // Of several cells of a notebook the one that says the most of what was recorded.
+  return candidates.reduce((best, each) => (each.size > best.size ? each : best), new Map<number, number>());
+
+  function placesIn(file: string): ReadonlyMap<number, number> {
+    const frames = new Map(
+      operators.flatMap((operator): readonly (readonly [number, PythonFrame])[] => {
+        const frame = ownFrame(framesOf(operator), file);
+        return frame === undefined ? [] : [[operator, frame]];
+      }),
+    );
+    const recorded = new Map([...frames.values()].map((frame) => [frame.line, frame]));
+    const matched = matchLines([...recorded.values()], lines);
+    // A file of which most is not found is another one of its name.
+    if (matched.size < recorded.size / 2) return new Map();
+    return new Map(
+      [...frames].flatMap(([operator, { line }]) => {
+        const found = matched.get(line);
+        return found === undefined ? [] : [[operator, found] as const];
+      }),
+    );
+  }
 }
 
 /** What of each layer stands on each line; what stands on none stays together. */

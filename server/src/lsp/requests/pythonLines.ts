@@ -5,7 +5,7 @@
  */
 
 import { hoverLine } from '../../language/hover.ts';
-import { inlayHints } from '../../language/inlayHints.ts';
+import { inlayHints, shortHint } from '../../language/inlayHints.ts';
 import { joinViews, type ModelView, viewsOf } from '../../language/modelView.ts';
 import { viewPython } from '../../language/python/viewPython.ts';
 import { costPythonLines, type PythonLinesParams, type PythonLinesResult } from '../../protocol.ts';
@@ -59,7 +59,7 @@ function resultOf(view: ModelView): PythonLinesResult {
   return {
     lines: inlayHints(view, 0, last).map(({ position: { line }, text }) => ({
       line,
-      text,
+      text: groups.has(line) ? text : shortHint(text),
       details: hoverLine(view, line),
       isGroup: groups.has(line),
     })),
