@@ -30,7 +30,7 @@ with_values = {'deberta-v2', 'layoutlm', 'idefics3', 'smolvlm', 'detr'}
 # Types whose forward takes one mask for each kind of layer.
 masked_by_layer = {'gemma2', 'gemma3_text', 'gemma4_text', 'qwen2', 'qwen3', 'gpt_oss', 'cohere2', 'ministral', 'olmo3', 'smollm3',
                    'exaone4', 'qwen2_moe', 'qwen3_next', 'qwen3_5_text', 'qwen3_5_moe_text', 'olmo_hybrid',
-                   'granitemoehybrid', 'cohere2_moe', 'modernbert-decoder'}
+                   'granitemoehybrid', 'cohere2_moe', 'modernbert-decoder', 'kimi_linear'}
 
 
 # Types that read images beside text: images become tokens first, so that each part is counted by itself.

@@ -105,12 +105,12 @@ def masks_as_on_a_gpu():
 
 
 class DeltaRule(torch.autograd.Function):
-    """Keeps what the kernel of flash-linear-attention keeps (`ChunkGatedDeltaRuleFunction`)."""
+    """Keeps what the kernel of flash-linear-attention keeps (`ChunkGatedDeltaRuleFunction`, `ChunkKDAFunction`)."""
 
     @staticmethod
     def forward(ctx, query, key, value, decay, beta):
         kept = [each.contiguous() for each in (query, key, value, decay, beta)]
-        ctx.save_for_backward(*kept, query.new_empty(*query.shape[:3], 64))
+        ctx.save_for_backward(*kept, query.new_empty(*query.shape[:3], 64 * (decay.dim() - 2)))
         return torch.empty_like(value, memory_format=torch.contiguous_format)
 
     @staticmethod
@@ -163,6 +163,7 @@ def delta_rule(module):
 # Functions of transformers that only kernels make fast, by what keeps as much as they do.
 kernels = {
     'torch_chunk_gated_delta_rule': delta_rule,
+    'chunk_kimi_delta_attention': delta_rule,
     'mamba_selective_scan': selective_scan,
     'mamba2_chunk_scan': chunk_scan,
 }

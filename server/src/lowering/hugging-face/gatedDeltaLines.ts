@@ -75,7 +75,7 @@ export function gatedDeltaLines(of: GatedDelta, source: string): readonly string
 }
 
 /** Heads of length one (`l2norm`). */
-const unitLines = (part: string, source: string): readonly string[] => [
+export const unitLines = (part: string, source: string): readonly string[] => [
   `${part}_squares: mul(${source}, ${source})`,
   `${part}_sum: sum(dim=-1, keepdim=True)`,
   `${part}_bounded: add(1e-06)`,

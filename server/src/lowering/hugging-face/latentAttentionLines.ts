@@ -16,6 +16,8 @@ export interface LatentAttention {
   readonly bias: boolean;
   /** Whether queries are multiplied by a number for each position (Mistral 4, `get_llama_4_attn_scale`). */
   readonly queryScale?: boolean;
+  /** Whether nothing is rotated by position (Kimi Linear). */
+  readonly unplaced?: boolean;
   readonly norm: (size: string) => string;
 }
 
@@ -54,21 +56,27 @@ export function latentAttentionLines(of: LatentAttention, source: string): reado
   return [
     ...queries,
     `q_split: reshape(batch, seq, ${of.heads}, ${head})`,
-    `q_plain, q_turning: split([${of.unrotated}, ${of.rotated}], dim=-1)`,
-    'q_rotary: RotaryPositionalEmbeddings() from q_turning',
-    'q_rotary_heads: transpose(1, 2)',
-    'q_plain_heads: transpose(q_plain, 1, 2)',
-    ...(of.queryScale === true
-      ? [
-          'q_joined: cat((q_plain_heads, q_rotary_heads), dim=-1)',
-          'q_scale: Buffer(seq, 1)',
-          'q_heads: mul(q_joined, q_scale)',
-        ]
-      : ['q_heads: cat((q_plain_heads, q_rotary_heads), dim=-1)']),
+    ...(of.unplaced === true
+      ? []
+      : [
+          `q_plain, q_turning: split([${of.unrotated}, ${of.rotated}], dim=-1)`,
+          'q_rotary: RotaryPositionalEmbeddings() from q_turning',
+          'q_rotary_heads: transpose(1, 2)',
+          'q_plain_heads: transpose(q_plain, 1, 2)',
+        ]),
+    ...(of.unplaced === true
+      ? ['q_heads: transpose(q_split, 1, 2)']
+      : of.queryScale === true
+        ? [
+            'q_joined: cat((q_plain_heads, q_rotary_heads), dim=-1)',
+            'q_scale: Buffer(seq, 1)',
+            'q_heads: mul(q_joined, q_scale)',
+          ]
+        : ['q_heads: cat((q_plain_heads, q_rotary_heads), dim=-1)']),
     `kv_a_proj_with_mqa: Linear(${of.keyRank + of.rotated}${bias}) from ${source}`,
     `kv_latent, k_turning: split([${of.keyRank}, ${of.rotated}], dim=-1)`,
     `k_split: reshape(k_turning, batch, seq, 1, ${of.rotated})`,
-    'k_rotary: RotaryPositionalEmbeddings()',
+    ...(of.unplaced === true ? [] : ['k_rotary: RotaryPositionalEmbeddings()']),
     `k_shared: expand(batch, seq, ${of.heads}, ${of.rotated})`,
     `kv_a_layernorm: ${of.norm(String(of.keyRank))} from kv_latent`,
     `kv_b_proj: Linear(${of.heads * (of.unrotated + of.valueSize)}, bias=False)`,

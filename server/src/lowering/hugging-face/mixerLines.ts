@@ -3,10 +3,18 @@
 import type { Attention } from './attentionLines.ts';
 import { attentionLines } from './attentionLines.ts';
 import { type GatedDelta, gatedDeltaLines } from './gatedDeltaLines.ts';
+import { type KimiDelta, kimiDeltaLines } from './kimiDeltaLines.ts';
 import { type SelectiveScan, selectiveScanLines } from './selectiveScanLines.ts';
 import { type StateSpace, stateSpaceLines } from './stateSpaceLines.ts';
 
-export type Mixer = NoMixer | ShortConvolution | GatedDelta | SelectiveScan | StateSpace | BesideAttention;
+export type Mixer =
+  | NoMixer
+  | ShortConvolution
+  | GatedDelta
+  | SelectiveScan
+  | StateSpace
+  | KimiDelta
+  | BesideAttention;
 
 /** Of a block that has the part behind it alone. */
 export interface NoMixer {
@@ -18,6 +26,7 @@ export const mixerNames: Readonly<Record<Mixer['mixer'], string>> = {
   none: 'single',
   'short-convolution': 'convolution',
   'gated-delta': 'linear',
+  'kimi-delta': 'linear',
   'selective-scan': 'mamba',
   'state-space': 'mamba',
   'beside-attention': 'hybrid',
@@ -48,6 +57,8 @@ export function mixerLines(of: Mixer, source: string, hidden: number): readonly 
       return shortConvolutionLines(of, source, hidden);
     case 'gated-delta':
       return gatedDeltaLines(of, source);
+    case 'kimi-delta':
+      return kimiDeltaLines(of, source);
     case 'selective-scan':
       return selectiveScanLines(of, source);
     case 'state-space':

@@ -9,6 +9,7 @@ import type { Decoder } from './decoder.ts';
 import { mixture, sparseBySteps } from './experts.ts';
 import type { FeedForward } from './feedForwardLines.ts';
 import { type GatedDelta, gatedDeltaOf } from './gatedDeltaLines.ts';
+import { kimiLinear } from './kimiLinear.ts';
 import { type DecoderType, gated, groupedAttention, llamaLike, runsOf } from './llamaLike.ts';
 import { headNorm, wholeNorm } from './normalizations.ts';
 
@@ -47,6 +48,7 @@ const sharedExperts = (fields: ConfigFields) =>
   });
 
 export const linearAttentionTypes: Readonly<Record<string, DecoderType>> = {
+  kimi_linear: kimiLinear,
   qwen3_next: (fields) => qwen3Next(fields, 'by-head', sparseBySteps(fields, sharedExperts(fields))),
   qwen3_5_text: (fields) => {
     const plainLayer = gated(fields);

@@ -91,10 +91,12 @@ const gatedDeltaRule = define({
       ),
       kernels: 6,
     });
+    // With a decay for each element the scores of queries are kept, too (fla, `ChunkKDAFunction`).
+    const matrices = decay?.dimensions.length === 4 ? 2 : 1;
     const solved: SavedTensor = {
       kind: 'extra',
       name: 'the solved system of each chunk',
-      traffic: trafficOfElements(query, batch * tokens * heads * chunk),
+      traffic: trafficOfElements(query, matrices * batch * tokens * heads * chunk),
     };
     return scanCost(context, 'attention', forward, [query, key, value, decay, beta], [solved], inOrder);
   },

@@ -15,7 +15,7 @@ const gatedDeltaRule: LayerDefinition = {
   name: 'gated_delta_rule',
   kind: 'function',
   documentation:
-    'Linear attention by a state per head that decays and is corrected by each token (Gated DeltaNet): query and key [batch, tokens, heads, key], value [batch, tokens, heads, value], decay and beta [batch, tokens, heads].',
+    'Linear attention by a state per head that decays and is corrected by each token (Gated DeltaNet): query and key [batch, tokens, heads, key], value [batch, tokens, heads, value], beta [batch, tokens, heads], decay the same or one for each element of a key.',
   source: 'https://github.com/fla-org/flash-linear-attention/blob/main/fla/ops/gated_delta_rule/chunk.py',
   inputs: { names: ['query', 'key', 'value', 'decay', 'beta'], least: 5 },
   parameters: [chunkSize(64)],
