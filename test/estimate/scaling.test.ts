@@ -151,6 +151,18 @@ test.each(['pytorch-fsdp', 'deepspeed-zero'])('low efficiency is found for %s', 
   expect(finding?.fix).toMatch(/^Raise the batch per GPU/);
 });
 
+test('an efficiency just below its limit does not read as the limit', () => {
+  const opened = openGraph('samples/vgg16.onnx');
+  const request: ScenarioRequest = { cluster: 'v100-infiniband', nodes: 4, batch: 8, precision: 'fp32' };
+  const efficiency = estimateModel(opened, [request]).cost?.totals.scalingEfficiency ?? Number.NaN;
+  const messageOf = (limit: number): string =>
+    estimateModel(opened, [{ ...request, thresholds: { 'low-efficiency': limit } }]).cost?.findings.find(
+      ({ code }) => code === 'findings/low-efficiency',
+    )?.message ?? '';
+  expect(messageOf(efficiency + 1e-4)).toMatch(/efficiency is \d+\.\d %/);
+  expect(messageOf(Math.min(1, efficiency + 0.1))).toMatch(/efficiency is \d+ %/);
+});
+
 const point = (gpus: number, changes: Partial<ScalingPoint> = {}): ScalingPoint => ({
   gpus,
   nodes: Math.ceil(gpus / 8),

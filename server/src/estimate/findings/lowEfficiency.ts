@@ -63,7 +63,7 @@ export function lowEfficiency({ plan, timeline, alone }: EstimatedStep): readonl
           code: 'findings/low-efficiency',
           severity: 'warning',
           layer: '',
-          message: `${gpus} GPUs do the work of ${inWords(useful)}: weak scaling efficiency is ${formatPercent(efficiency)}${ofWhat}. ${count === 1 ? `Two already have less than ${formatPercent(threshold)}` : `${count} still have ${formatPercent(kept)}`}`,
+          message: `${gpus} GPUs do the work of ${inWords(useful)}: weak scaling efficiency is ${beside(efficiency, threshold)}${ofWhat}. ${count === 1 ? `Two already have less than ${formatPercent(threshold)}` : `${count} still have ${beside(kept, threshold)}`}`,
           fix: `${fits ? `Use ${fewer}` : `Raise the batch per GPU (${count === 1 ? 'one GPU has' : `${count} GPUs have`} no memory for the step)`}, or hide communication: the other findings say where time is lost`,
         },
   ];
@@ -86,6 +86,10 @@ function leastStep({ traffic }: StepPlan): number {
   }
   return Math.max(0, ...busy.values());
 }
+
+/** A share close to a limit with a digit more, so that one below does not read as the limit. */
+const beside = (share: number, limit: number): string =>
+  formatPercent(share) === formatPercent(limit) ? `${(100 * share).toFixed(1)} %` : formatPercent(share);
 
 const inWords = (count: number): string => (Math.round(count * 10) / 10).toString();
 
