@@ -180,6 +180,10 @@ describe('arguments', () => {
     ],
     ['benchmark a.onnx --device cuda:1 --ranks 2', '--ranks runs on cuda or cpu, not on cuda:1'],
     ['benchmark a.onnx --trace t.json.gz --ranks 2', '--trace and --ranks are two runs'],
+    [
+      'models/net.onnx --gpus 8',
+      'models/net.onnx is no command; for what it costs: layercost report models/net.onnx',
+    ],
     ['calibrate --device auto', '--device auto is none of cuda, mps, xpu, cpu'],
     ['calibrate --seconds 20', '--seconds is of a run of kernels: give --device'],
     ['calibrate --device cuda --results a --precision fp16', '--precision is of a run of kernels'],

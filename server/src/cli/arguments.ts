@@ -432,6 +432,8 @@ function readCommand(command: string, rest: readonly string[]): Arguments {
       parseOptions(rest, { stdio: transports.stdio });
       return { command };
     default:
+      if (/[./\\]/.test(command))
+        throw new WrongArgument(`${command} is no command; for what it costs: layercost report ${command}`);
       throw new WrongArgument(
         `there is no command ${command}; the commands are ${commandNames.slice(0, -1).join(', ')} and ${commandNames.at(-1)}${didYouMean(command, commandNames)}`,
       );

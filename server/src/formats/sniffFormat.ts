@@ -51,6 +51,8 @@ export function sniffFormat(source: ByteSource, name: string): Sniffed {
     return { format: 'onnx', reason: 'The content is binary, and ONNX is the only supported binary format' };
   }
   const text = withoutLongName(decodeBytes(head), source);
+  const notebook = notebookReason(text, name);
+  if (notebook !== undefined) return { format: undefined, reason: notebook };
   const byContent = formatOfText(text);
   if (byContent !== undefined) return byContent;
   if (byName !== undefined) {
@@ -59,9 +61,21 @@ export function sniffFormat(source: ByteSource, name: string): Sniffed {
   return {
     format: undefined,
     reason:
+      scriptReason(text, name) ??
       'The text is neither a layer spec (a `layers:` key at the top level) nor ONNX text: see the samples for both',
   };
 }
+
+const notebookReason = (text: string, name: string): string | undefined =>
+  name.endsWith('.ipynb') || /^\s*\{\s*"cells"\s*:/.test(text)
+    ? 'The file is a notebook: save the model in a cell with `torch.export.save` or `torch.onnx.export`, and open that file'
+    : undefined;
+
+/** A script has no graph until it runs. */
+const scriptReason = (text: string, name: string): string | undefined =>
+  /\.pyi?$/.test(name) || /^(?:import|from)\s+[\w.]+(?:\s|$)/m.test(text)
+    ? 'The file is a Python script: export its model with `layercost export FILE.py:NAME`, or with `Layercost: Cost This Model` in the editor'
+    : undefined;
 
 /** A text that begins with a name longer than its head, with an empty one: what follows says what it is. */
 function withoutLongName(head: string, source: ByteSource): string {

@@ -139,3 +139,13 @@ test(sharedTestName('every ONNX text of the corpus is one'), () => {
     );
   }
 });
+
+test.each([
+  ['train.py', '"""A model."""\n\nclass Net:\n    pass\n', 'a Python script'],
+  ['notes', '# a model\nimport torch\nfrom torch import nn\n', 'a Python script'],
+  ['model.ipynb', '{\n "cells": [],\n "nbformat": 4\n}', 'a notebook'],
+])('%s is named for what it is', (name, text, what) => {
+  const { format, reason } = sniffFormat(byteSourceOfBuffer(Buffer.from(text)), name);
+  expect(format).toBeUndefined();
+  expect(reason).toContain(`The file is ${what}`);
+});
