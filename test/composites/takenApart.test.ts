@@ -18,6 +18,7 @@ function found(nodes: readonly (string | OnnxNode)[]): readonly string[] {
         ...['v: float32[8, 8]', 'w: float32[8, 8]', 'half: float32[] = 0.5', 'one: float32[] = 1'],
         ...['two: float32[] = 2', 'zero: float32[] = 0', 'eps: float32[] = 0.00000001', 'last: int64[1] = 1'],
         ...['rows: int64[1] = 1', 'columns: int64[1] = 0', 'third: int64[1] = 2', 'square: int64[2] = 8, 8'],
+        ...['places: float32[40, 3, 1]', 'table: float32[40, 3, 2]', 'thetas: int64[3] = -1, 3, 2'],
       ],
       nodes: ['a = MatMul(x, v)', 'b = MatMul(x, w)', ...nodes],
     }),
@@ -80,6 +81,22 @@ test.each<readonly [string, readonly (string | OnnxNode)[], readonly string[]]>(
       ...['p = Mul(a, a)', sum('s = ReduceSum(p, last)'), 'q = Mul(a, a)', sum('t = ReduceSum(q, last)')],
       ...['r = Mul(b, b)', sum('u = ReduceSum(r, last)'), 'n = Mul(t, u)', 'k = Sqrt(n)', 'm = Max(k, eps)'],
       'y = Div(s, m)',
+    ],
+    [],
+  ],
+  [
+    'affine_grid',
+    [
+      ...['t = Reshape(a, thetas)', 'u = Unsqueeze(t, rows)', 'p = Mul(places, u)'],
+      sum('y = ReduceSum(p, third)'),
+    ],
+    ['AffineGrid nothing 2'],
+  ],
+  [
+    'other places times the same',
+    [
+      ...['t = Reshape(a, thetas)', 'u = Unsqueeze(t, rows)', 'p = Mul(table, u)'],
+      sum('y = ReduceSum(p, third)'),
     ],
     [],
   ],

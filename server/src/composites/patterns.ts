@@ -1,5 +1,6 @@
 /** Every pattern, larger ones first. */
 
+import { affineGrid } from './affineGrid.ts';
 import { attention } from './attention.ts';
 import { binaryCrossEntropy } from './binaryCrossEntropy.ts';
 import type { CompositePattern } from './composite.ts';
@@ -48,6 +49,7 @@ export const compositePatterns: readonly CompositePattern[] = [
   interpolation,
   pairwiseDistances,
   squaredDifference,
+  affineGrid,
   diagonal,
   variance,
   weightNorm,
