@@ -67,15 +67,11 @@ const otherwise: Readonly<Record<string, string>> = {
   'distil legacy': 'as byol',
   dlrmbag: 'CUDA keeps the bag of each row, the CPU does not',
   'kan legacy': 'folded products of parameters have names of weights',
-  'moco archive': 'a clone of a buffer, which is in memory beside it',
-  'moco legacy': 'as moco archive',
-  'moco unoptimized': 'as moco archive',
+  'moco legacy': 'the exporter records no `clone` of the queue',
   ntm: 'a recurrent cell: the CPU keeps other tensors than its equations',
   'perceptual default':
     'no ONNX file records `requires_grad`; the report says that all parameters are taken as trained',
   'perceptual unoptimized': 'as perceptual default',
-  'stn default': 'the exporter takes the grid apart into a product and a sum',
-  'stn unoptimized': 'as stn default',
   'vqvae2 default': 'the exporter merged a difference with that of a loss, which then is no longer one call',
 };
 

@@ -31,6 +31,7 @@ import type { ModelAnalysis, ModelSymbol } from './modelAnalysis.ts';
 import { collectOperatorKinds } from './operatorKinds.ts';
 import { originOf } from './originOf.ts';
 import { planCosting } from './planCosting.ts';
+import { withCopies } from './recordedCopies.ts';
 import { recordedDetachments } from './recordedDetachments.ts';
 import { namedScatters } from './recordedScatters.ts';
 import { foldGraph } from './repetition/foldGraph.ts';
@@ -153,7 +154,7 @@ function* analyzeGraph({
   });
   const { scopes, captured } = inferred;
   const callOf = (operator: Operator) => originOf(scopes[operator.index], operator.source, given).call;
-  const graph = withPromotions(withDetached(inferred.graph, detached), callOf);
+  const graph = withCopies(withPromotions(withDetached(inferred.graph, detached), callOf), callOf);
   yield;
   const { roles, parameters, frozen, uses } = findRoles(graph, captured, provided?.roles ?? new Map());
   issues.push(...issuesOfComputedWeights(graph, parameters));

@@ -11,7 +11,7 @@ export function isStoredTable({ operators, values }: Graph, value: Value): boole
     // What constant folding took out of the step is made in it all the same.
     if (producer === undefined) return read.literal?.origin?.isMadeInStep !== true;
     if (hasTrait(producer, 'constant')) return true;
-    if (!hasTrait(producer, 'layout')) return false;
+    if (!hasTrait(producer, 'layout') || producer.isCopy) return false;
     read = values.get(producer.inputs[0] ?? '');
   }
   return false;

@@ -42,6 +42,8 @@ export interface Operator {
   readonly opset?: number;
   /** A cast that the program does not make: the kernels that read its result read what it is of, and widen it themselves. */
   readonly isPromotion?: true;
+  /** What it hands through lies in memory of its own: `clone()`. */
+  readonly isCopy?: true;
   /**
    * Operators of one kind are the same to every rule: type, version, attributes, types and contents of what goes in,
    * types of what comes out. Absent where that was not found out, or nothing else can be alike.

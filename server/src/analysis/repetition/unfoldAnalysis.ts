@@ -362,6 +362,7 @@ function unfoldContent(
       ...(shown?.contradiction === undefined ? {} : { contradiction: shown.contradiction }),
       ...(shown?.opset === undefined ? {} : { opset: shown.opset }),
       ...(shown?.isPromotion === undefined ? {} : { isPromotion: shown.isPromotion }),
+      ...(shown?.isCopy === undefined ? {} : { isCopy: shown.isCopy }),
       ...(shown?.kind === undefined ? {} : { kind: shown.kind }),
     });
   }

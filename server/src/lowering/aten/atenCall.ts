@@ -154,6 +154,12 @@ export class AtenCall {
     return [output ?? { name: '', elementType: undefined, shape: undefined }];
   }
 
+  /** Whether it is a parameter or a buffer of the program. */
+  isStored({ name }: Tensor): boolean {
+    const role = this.graph.roles.get(name);
+    return role === 'parameter' || role === 'frozen' || role === 'buffer';
+  }
+
   /** The same tensor as a value behind which no gradient passes; integers have none. */
   detach(tensor: Tensor): Tensor {
     if (tensor.elementType === undefined || !isFloatingPoint(tensor.elementType)) return tensor;

@@ -189,6 +189,12 @@ const detach: LowerAten = (call) => {
   return self && [call.detach(self)];
 };
 
+/** A copy, which is its own where it is of what is stored. */
+const copiedWhole: LowerAten = (call) => {
+  const self = call.tensor('self');
+  return self && (call.isStored(self) ? call.emit('Identity', [self]) : [self]);
+};
+
 /** What is written into a tensor, in its shape. */
 const copied: LowerAten = (call) => {
   const [self, source] = [call.tensor('self'), call.tensor('src')];
@@ -248,7 +254,8 @@ export const elementOperators: Readonly<Record<string, LowerAten>> = {
     return self && call.emit('Where', [...call.emit('IsNaN', [self]), zero, self]);
   },
   ...each(['to.dtype', 'to.dtype_layout', 'to.device', 'to.other', '_to_copy.default'], converted),
-  ...each(['type_as.default', 'float.default', 'clone.default'], converted),
+  ...each(['type_as.default', 'float.default'], converted),
+  'clone.default': copiedWhole,
   ...each(['copy_.default', 'copy.default'], copied),
   ...each(['alias.default', 'contiguous.default'], same),
   ...each(
