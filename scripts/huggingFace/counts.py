@@ -134,9 +134,12 @@ def image_tokens(features, config):
 def count_images(model, device):
     """FLOPs of both parts, and tokens of a sequence: `seq`, or as many as an image needs and sixteen."""
     config = model.config
+    given = images(config)
+    # Pixtral computes attention between all images of a batch, where FlashAttention does not run: one at a time.
+    parts = [{name: each[index : index + 1] for name, each in given.items()} for index in range(batch)] if config.vision_config.model_type == 'pixtral' else [given]
     with torch.no_grad(), torch.device(device), FlopCounterMode(display=False) as tower:
-        features = model.model.get_image_features(**images(config))
-    tokens = max(seq, image_tokens(features, config) + 16)
+        features = [model.model.get_image_features(**part) for part in parts]
+    tokens = max(seq, sum(image_tokens(each, config) for each in features) + 16)
     ids = torch.zeros(batch, tokens, dtype=torch.long, device=device)
     with torch.no_grad(), torch.device(device), FlopCounterMode(display=False) as text:
         language = getattr(model.model, 'language_model', None) or model.model.text_model

@@ -160,12 +160,18 @@ def delta_rule(module):
     return lambda query, key, value, g, beta, **more: (DeltaRule.apply(module.l2norm(query), module.l2norm(key), value, g, beta), None)
 
 
+def no_mask(module):
+    """Of Pixtral, whose images are kept apart by FlashAttention itself."""
+    return lambda *given: None
+
+
 # Functions of transformers that only kernels make fast, by what keeps as much as they do.
 kernels = {
     'torch_chunk_gated_delta_rule': delta_rule,
     'chunk_kimi_delta_attention': delta_rule,
     'mamba_selective_scan': selective_scan,
     'mamba2_chunk_scan': chunk_scan,
+    'generate_block_attention_mask': no_mask,
 }
 
 

@@ -67,11 +67,14 @@ describe('parameters and FLOPs are those of transformers', () => {
   });
 });
 
-test('what is written is written as the formatter writes it', () => {
-  const firsts = rows.filter(
+/** One row of each type. */
+const firsts = (): readonly Row[] =>
+  rows.filter(
     ({ config }, index) => rows.findIndex((row) => row.config.model_type === config.model_type) === index,
   );
-  for (const { config } of firsts) expect(formatLayerSpec(written(config).text ?? '')).toEqual([]);
+
+test('what is written is written as the formatter writes it', () => {
+  for (const { config } of firsts()) expect(formatLayerSpec(written(config).text ?? '')).toEqual([]);
 });
 
 const llama = { model_type: 'llama', architectures: ['LlamaForCausalLM'] };
@@ -215,6 +218,16 @@ test('images of a sequence, of which a config says nothing, are one until somebo
     }),
   ]);
   expect(openWith({ images: 3 }).issues).toEqual([]);
+});
+
+test('the batch of models that read images beside text stays open', () => {
+  const read = firsts().filter(({ config }) => written(config).imageTokens !== undefined);
+  expect(read.length).toBeGreaterThan(10);
+  for (const { config, seq = 128 } of read) {
+    const opened = openLayerSpec(written(config).text ?? '', 'config.json', { dimensions: { seq } });
+    const isOpen = opened.analysis?.symbols.some(({ name }) => name === 'batch');
+    expect([config.model_type, isOpen]).toEqual([config.model_type, true]);
+  }
 });
 
 test('a tower that is not known is left out, and said to be', () => {

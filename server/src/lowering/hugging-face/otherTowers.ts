@@ -118,7 +118,10 @@ export function internVl(fields: ConfigFields): ImagePart {
 /** Images of 1,024 patches, 32 on a side. */
 const pixtralSide = 32;
 
-/** Pixtral: the patches of all images as one sequence, of which each sees its own image by a mask. */
+/**
+ * Pixtral. Patches attend to those of their image, as FlashAttention has it; without it transformers computes attention between all
+ * images of a batch, and a mask hides the others.
+ */
 function pixtral(vision: ConfigFields): Pick<ImagePart, 'dims' | 'inputs' | 'blocks' | 'lines'> {
   const norm = rmsNorm(1e-5)('vision_size');
   const heads = vision.size('num_attention_heads');
@@ -136,10 +139,9 @@ function pixtral(vision: ConfigFields): Pick<ImagePart, 'dims' | 'inputs' | 'blo
         outputBias: false,
         rotated: headSize,
         causal: false,
-        mask: 'block_mask',
         dropout: vision.number('attention_dropout', 0),
       },
-      { source: 'attention_norm', length: 'all_places', rows: '1', width: 'vision_size' },
+      { source: 'attention_norm', length: 'places', rows: allImages, width: 'vision_size' },
     ),
     'residual: add(o_proj, input)',
     `ffn_norm: ${norm}`,
@@ -154,19 +156,17 @@ function pixtral(vision: ConfigFields): Pick<ImagePart, 'dims' | 'inputs' | 'blo
   return {
     dims: {
       places: pixtralSide * pixtralSide,
-      all_places: `${allImages}*places`,
       vision_size: vision.size('hidden_size'),
     },
     inputs: { image: `float32[${allImages}, ${vision.size('num_channels')}, ${pixels}, ${pixels}]` },
-    blocks: { 'vision_layer from input, block_mask': block },
+    blocks: { vision_layer: block },
     lines: [
-      'block_mask: Buffer(1, 1, all_places, all_places, computed=True)',
       `patch_conv: Conv2d(vision_size, kernel_size=${patch}, stride=${patch}, bias=False) from image`,
       'flat: flatten(2)',
       'patches: transpose(1, 2)',
-      'patch_rows: reshape(1, all_places, vision_size)',
+      'patch_rows: repeat(1, 1, 1)',
       `ln_pre: ${norm}`,
-      `vision_encoder: vision_layer() * ${vision.size('num_hidden_layers')} from ln_pre, block_mask`,
+      `vision_encoder: vision_layer() * ${vision.size('num_hidden_layers')}`,
     ],
   };
 }
