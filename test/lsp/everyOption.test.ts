@@ -266,7 +266,8 @@ const rows: readonly Row[] = [
   {
     option: 'measured-step',
     given: '0.01',
-    // What one GPU computes.
+    // What one GPU computes; beside it workers differ by default.
+    beside: [['--workers', 'spread=1e-6'], { workers: { spread: 1e-6 } }],
     of: ({ totals: { time } }) =>
       threeDigits((time.forward ?? 0) + (time.backward ?? 0) + (time.update ?? 0)) === 0.01,
     before: false,
@@ -376,7 +377,7 @@ test('no option of a scenario, setting of one, or member of a group is without a
   const declared = manifest.contributes.configuration.flatMap(({ properties }) => Object.keys(properties));
   const ofScenario = declared
     .map((key) => key.replace('layercost.', ''))
-    .filter((key) => !/^((hints|trace|benchmark)\.|(models|heat)$)/.test(key));
+    .filter((key) => !/^((hints|trace|benchmark|export)\.|(models|heat)$)/.test(key));
   expect(ofScenario.filter((key) => !settings.has(key))).toEqual([]);
   const members = Object.entries(groupNames).flatMap(([group, names]) =>
     Object.keys(names).map((name) => [group, name] as const),
