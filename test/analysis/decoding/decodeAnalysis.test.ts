@@ -173,6 +173,13 @@ test.each([
   ],
   ['no attention', spec('fc: Linear(64, 64)'), /No attention was found/],
   [
+    'a state in the place of attention',
+    spec(
+      'heads: reshape(x, batch, seq, 4, 16)\ndecay: mean(heads, dim=-1)\nscan: gated_delta_rule(heads, heads, heads, decay, decay)',
+    ),
+    /`scan.*` \(GatedDeltaRule\) carries a state from token to token/,
+  ],
+  [
     'a fixed length',
     spec('attn: MultiheadAttention(64, 4, causal=True)', 'x: float32[batch, 16, 64]'),
     /length of the sequence is fixed.*Give it a name in `dims`/,

@@ -58,11 +58,7 @@ export function decodeAnalysis(
   const state = analysis.graph.operators.find(
     ({ type, inputs }) => carriers.has(type) && inputs.some((name) => fresh.has(name)),
   );
-  if (state !== undefined) {
-    return refused(
-      `\`${nameOf(state)}\` (${state.type}) carries a state from token to token, which is not a cache of keys and values`,
-    );
-  }
+  if (state !== undefined) return refused(carriesState(state));
   const atLength: AtLength = (dimension, length) => {
     if (analysis.symbols.some(({ name }) => name === dimension))
       return withLength(analysis, dimension, length);
@@ -105,19 +101,27 @@ export function decodeAnalysis(
 
 const refused = (reason: string): Decoding => ({ kind: 'refused', reason });
 
+const carriesState = (operator: Operator): string =>
+  `\`${nameOf(operator)}\` (${operator.type}) carries a state from token to token, which is not a cache of keys and values`;
+
+/** Operators of layers that have a state in the place of attention. */
+const scans: ReadonlySet<string> = new Set([
+  'GatedDeltaRule',
+  'LinearAttention',
+  'SelectiveScan',
+  'StateSpaceScan',
+]);
+
 /** Operators by which tokens reach later ones without keys and values. */
 const carriers: ReadonlySet<string> = new Set([
   'CausalConvWithState',
   'Conv',
   'GRU',
-  'GatedDeltaRule',
   'LSTM',
-  'LinearAttention',
   'Loop',
   'RNN',
   'Scan',
-  'SelectiveScan',
-  'StateSpaceScan',
+  ...scans,
 ]);
 
 function whyNone({ graph }: ModelAnalysis, attentions: readonly CachedAttention[]): string {
@@ -131,6 +135,8 @@ function whyNone({ graph }: ModelAnalysis, attentions: readonly CachedAttention[
     return `\`${nameOf(packed)}\` (${packed.type}) holds its keys and values inside; export the model without the optimizer of ONNX Runtime`;
   }
   const [first] = attentions;
+  const scan = graph.operators.find(({ type }) => scans.has(type));
+  if (first === undefined && scan !== undefined) return carriesState(scan);
   return first === undefined
     ? 'No attention was found, so that there are no keys and values to keep'
     : `No causal mask was found in attention, first \`${nameOf(first.operator)}\`. Where tokens see those behind them, a model gives all results at once; else write the mask (\`causal=True\` in a layer spec)`;
