@@ -2,6 +2,7 @@
 
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import { memoryOf } from '../../server/src/estimate/memory/memoryOf.ts';
+import { type KeptModel, memoryDoubts } from '../../server/src/estimate/memory/neededRange.ts';
 import {
   mostRuntimeReserve,
   reservedMemory,
@@ -12,14 +13,12 @@ import type { TotalCost } from '../../server/src/model/stepCost.ts';
 import { type MeasuredRow, numberIn, readMeasured } from '../measured/readMeasured.ts';
 import { scenarioOfRow } from '../measured/scenarioOfRow.ts';
 import type { OpenGraph } from './graphs.ts';
+import { memoryRangeLine, type RangedPeak } from './memoryRanges.ts';
+import type { ParallelRow } from './parallel/parallelRow.ts';
 import { percent, signedPercent } from './percent.ts';
 
-export interface JudgedPeak {
-  readonly source: string;
+export interface JudgedPeak extends RangedPeak {
   readonly what: string;
-  readonly kind: string;
-  readonly measured: number;
-  readonly predicted: number;
 }
 
 export interface JudgedPeaks {
@@ -43,7 +42,18 @@ export function judgePeaks(measured: string, open: OpenGraph): JudgedPeaks {
       opened &&
       estimateModel(opened, [{ ...scenarioOfRow(row), cluster: row.cluster ?? '' }]).cost?.totals.memory;
     if (memory === undefined) throw new Error(`${source}, ${what}: cannot be costed`);
-    rows.push({ source, what, kind, measured: numberIn(row, 'bytes'), predicted: comparable(memory, kind) });
+    const { peak, reserved } = memory;
+    const predicted = comparable(memory, kind);
+    rows.push({
+      source,
+      what,
+      kind,
+      measured: numberIn(row, 'bytes'),
+      predicted,
+      peak,
+      reserved,
+      kept: 'copy',
+    });
   }
   return { rows, left };
 }
@@ -139,10 +149,25 @@ const timmTraining = {
 const nextBatch = (batch: number): number =>
   Number.isInteger(Math.log2(batch)) ? (batch * 3) / 2 : (batch * 4) / 3;
 
+/** Peaks of layouts in which GPUs share a copy, on nodes of eight; models of one size are a source. */
+export const peaksOfParts = (rows: readonly ParallelRow[]): readonly RangedPeak[] =>
+  rows
+    .filter(({ measuredPeak }) => measuredPeak > 0)
+    .map(({ row, measuredPeak, predictedPeak }) => ({
+      source: row.model ?? '',
+      kind: 'allocated',
+      measured: measuredPeak,
+      predicted: predictedPeak,
+      peak: predictedPeak,
+      reserved: { low: predictedPeak, high: predictedPeak },
+      kept: numberIn(row, 'tp') > 8 ? 'partAcrossNodes' : 'part',
+    }));
+
 export function peakSection(
   { rows, left }: JudgedPeaks,
   live: readonly JudgedLivePeak[],
   batches: JudgedBatches,
+  parts: readonly RangedPeak[],
 ): string {
   const apart = live.map(({ ratio }) => Math.abs(ratio - 1)).sort((a, b) => a - b);
   const worst = live.toSorted((a, b) => Math.abs(b.ratio - 1) - Math.abs(a.ratio - 1)).slice(0, 3);
@@ -158,6 +183,25 @@ memory in use has the context of the driver on top. OneFlow is costed as PyTorch
 | source | what | kind | measured | predicted | error |
 | --- | --- | --- | --: | --: | --: |
 ${rows.map(({ source, what, kind, measured, predicted }) => `| ${source} | ${what} | ${kind} | ${gibibytes(measured)} | ${gibibytes(predicted)} | ${signedPercent(predicted / measured - 1)} |`).join('\n')}
+
+Ranges: tensors may take more or less than predicted, the allocator between what tensors take and what it reserves where the GPU has all,
+and driver, framework and kernels ${gibibytes(runtimeReserve)} to ${gibibytes(mostRuntimeReserve)} (\`neededRange\` of \`layercost report --format json\`).
+Tensors take up to ${upwards('copy')} more and ${downwards('copy')} less than predicted, ${upwards('part')} and ${downwards('part')} where GPUs share a copy of the model, and ${upwards('partAcrossNodes')} and
+${downwards('partAcrossNodes')} where groups of tensor parallelism span nodes, where most of nanotron's runs gathered again what others kept. A tenth of
+these peaks lies above each range and a tenth below.
+*source left out*: fitted to the other publications, or to nanotron's other sizes of models.
+
+| peaks | rows | in range | source left out | width |
+| --- | --: | --: | --: | --: |
+${memoryRangeLine('published, above', rows)}
+${memoryRangeLine(
+  'nanotron, groups of tensor parallelism in a node',
+  parts.filter(({ kept }) => kept === 'part'),
+)}
+${memoryRangeLine(
+  'nanotron, groups that span nodes',
+  parts.filter(({ kept }) => kept === 'partAcrossNodes'),
+)}
 
 Skipped, with the reason:
 
@@ -183,5 +227,8 @@ that a batch fits where it does with all that they can hold. The one that ran an
 normalization, which keeps one tensor where its exported graph keeps two.
 `;
 }
+
+const upwards = (kept: KeptModel): string => percent(Math.expm1(memoryDoubts[kept].high));
+const downwards = (kept: KeptModel): string => percent(-Math.expm1(-memoryDoubts[kept].low));
 
 const gibibytes = (size: number): string => `${(size / 2 ** 30).toFixed(1)} GiB`;

@@ -20,7 +20,7 @@ import { judgeNanotron } from './parallel/judgeNanotron.ts';
 import { megatronRows } from './parallel/megatronRows.ts';
 import { parallelSection } from './parallel/parallelSection.ts';
 import { publishedLayouts } from './parallel/publishedLayouts.ts';
-import { judgeBatches, judgeLivePeaks, judgePeaks, livePeaks, peakSection } from './peaks.ts';
+import { judgeBatches, judgeLivePeaks, judgePeaks, livePeaks, peakSection, peaksOfParts } from './peaks.ts';
 import { judgeLanguage, languageSection } from './scaling/languageSection.ts';
 import { judgeScaling } from './scaling/scaledSets.ts';
 import { scaledLines, scalingSection } from './scaling/scalingSection.ts';
@@ -73,7 +73,8 @@ export function validate(
   else if (listed) for (const { title, rows } of scaled) lines.push(title, ...scaledLines(rows));
   const language = judgeLanguage(languageSteps(measured, open));
   if (listed) lines.push('Language models', ...scaledLines(language));
-  const parallel = judgeParallel(root, shared, open);
+  const nanotron = judgeNanotron(root, shared, open);
+  const parallel = judgeParallel(root, shared, open, nanotron);
   if (parallel === '') absent.push('GPUs that share a copy of a model');
   ranged.push(...language);
   const ranges = judgeRanges(ranged);
@@ -94,7 +95,7 @@ export function validate(
   const peaks =
     batches === undefined || live === undefined
       ? ''
-      : `\n${peakSection(judgePeaks(measured, open), live, batches)}`;
+      : `\n${peakSection(judgePeaks(measured, open), live, batches, peaksOfParts(nanotron?.usual ?? []))}`;
   return {
     page: `${accuracyPage(entries, layers, summary, fitted.steps)}\n${collectiveSection(judgeCollectives(measured))}${tcpSection(heldTcpRows(tcpRows(measured)))}\n${scalingSection(scaled ?? [])}\n${languageSection(language, ranges)}${parallel}${peaks}`,
     table: [accuracyTable(entries), '', layerTable(layers), parallel, ...lines].join('\n'),
@@ -103,9 +104,14 @@ export function validate(
 }
 
 /** Steps of GPUs that share a copy of a model; empty where their tables are absent. */
-export const judgeParallel = (root: string, shared: string, open: OpenGraph): string =>
+export const judgeParallel = (
+  root: string,
+  shared: string,
+  open: OpenGraph,
+  nanotron = judgeNanotron(root, shared, open),
+): string =>
   parallelSection(
-    judgeNanotron(root, shared, open),
+    nanotron,
     {
       usual: megatronRows(shared, 'megatron,attention=eager'),
       fused: megatronRows(shared, 'megatron,attention=eager,compile=true'),

@@ -55,6 +55,7 @@ const report: Report = {
       workspace: 0,
       communicationBuffers: 26_214_400,
       needed: 604_028_928,
+      neededRange: [602_000_000, 2_800_000_000],
       fits: 'yes',
       peak: 67_158_016,
       reserved: [67_158_016, 80_589_619],

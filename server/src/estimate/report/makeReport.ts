@@ -10,6 +10,7 @@ import type { Issue } from '../../model/issue.ts';
 import { lazy } from '../../model/lazy.ts';
 import { memoize } from '../../model/memoize.ts';
 import type { LayerCost, MessageCost, StepCost } from '../../model/stepCost.ts';
+import { keptModel, neededRange } from '../memory/neededRange.ts';
 import type { LayerReport, MessageReport, Report } from './report.ts';
 import { reportScenario } from './reportScenario.ts';
 
@@ -169,6 +170,9 @@ function memoryReport(cost: StepCost): Report['totals']['memory'] {
   return {
     get needed() {
       return need().needed;
+    },
+    get neededRange() {
+      return pair(neededRange(memory.peak, memory.reserved, keptModel(cost.scenario)));
     },
     get fits() {
       return need().fits;

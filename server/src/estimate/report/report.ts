@@ -116,6 +116,9 @@ const totalsSchema = z.object({
       needed: amount.describe(
         'What a GPU needs: tensors at their peak, driver and framework; what the allocator reserves for the tensors where only that does not fit, or may not',
       ),
+      neededRange: z
+        .tuple([amount, amount])
+        .describe('What a GPU needs at least and at most: 80 % of measured peaks should lie between'),
       fits: orUnknown(z.enum(['yes', 'may', 'no'])).describe(
         'Whether the GPU has what is needed: `may` where that is uncertain; null where its capacity is unknown',
       ),

@@ -136,7 +136,10 @@ export function summarize(report: Report): readonly SummaryRow[] {
         `tensors ${bound(formatBytes(bytes(memory.peak)))}`,
         `driver and framework ${formatBytes(bytes(memory.context))}`,
         ...(totals.exact && isReservedOfInterest(memory)
-          ? [`reserved ${formatBytes(bytes(memory.reserved[1]))}`]
+          ? [
+              `${formatBytes(bytes(memory.neededRange[0]))} to ${formatBytes(bytes(memory.neededRange[1]))}`,
+              `reserved ${formatBytes(bytes(memory.reserved[1]))}`,
+            ]
           : []),
         `parameters ${weights(formatBytes(bytes(memory.parameters)))}`,
         ...(training
