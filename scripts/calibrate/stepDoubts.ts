@@ -1,6 +1,6 @@
 /** How wide ranges of whole steps have to be: half-widths by cause, fitted to the errors of measured steps. */
 
-import { passesOf, type StepPlan } from '../../server/src/estimate/plan/stepPlan.ts';
+import { passesOf, type StepPlan, updateWaits } from '../../server/src/estimate/plan/stepPlan.ts';
 import { hostWidth, sumsOf } from '../../server/src/estimate/plan/stepSpread.ts';
 import {
   type DoubtfulParts,
@@ -59,13 +59,14 @@ export function stepShares(plan: StepPlan): StepShares {
   };
   for (const kernel of kernelsOfPasses(plan.lowered)) add(kernel, passes);
   if (isTraining) for (const kernel of plan.update.kernels) add(kernel, 1);
-  const whole = Math.max(device, launches * behaviour.launch.middle);
+  const waits = updateWaits(plan, plan.updateTimes);
+  const whole = Math.max(device, launches * behaviour.launch.middle) + waits.middle;
   const assumed = sumsOf({ ...plan, isTraining, passes })('doubtAssumed');
   return {
     kernels: [...seconds.values()].map(({ doubt, time }) => ({ doubt, share: time / whole })),
     roofline: roofline / whole,
     assumed: assumed / whole,
-    host: hostWidth(behaviour.launch, device, launches),
+    host: hostWidth(behaviour.launch, device, launches, waits),
     isOld: behaviour.isOld === true,
   };
 }

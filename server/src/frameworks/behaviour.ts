@@ -23,6 +23,8 @@ export interface FrameworkBehaviour {
   readonly launch: Estimate<Seconds>;
   /** Of the host, per call of a collective between GPUs of a copy; left out, as a launch. */
   readonly collectiveCall?: Seconds;
+  /** On a GPU, what passes around each kernel of the update, for which the host waits before it launches the next; left out, nothing. */
+  readonly updateWait?: Estimate<Seconds>;
   /** Of 2015 to 2019, of which no measured step has set anything; left out, not. */
   readonly isOld?: true;
   /**

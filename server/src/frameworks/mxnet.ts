@@ -15,8 +15,8 @@
  */
 
 import { distinctRows, type EmbeddingTable } from '../analysis/embeddingTables.ts';
-import { type Estimate, estimateOf } from '../model/estimate.ts';
-import { type Bytes, bytes, microseconds, type Seconds, seconds } from '../model/units.ts';
+import type { Estimate } from '../model/estimate.ts';
+import { type Bytes, bytes, microseconds, type Seconds } from '../model/units.ts';
 import { bySize } from './bySize.ts';
 import { cudnnEra, cudnnEraNote, cudnnEraOptions } from './cudnn/cudnnEra.ts';
 import {
@@ -40,27 +40,23 @@ import {
 import type { FrameworkEntry } from './frameworkEntry.ts';
 import type { Gradient } from './gradient.ts';
 import { hostSum } from './hostSum.ts';
-import { type FrameworkOption, oneOf, wholeNumber } from './options.ts';
-import { eagerLaunch } from './pytorch/eagerLaunch.ts';
+import { oneOf, wholeNumber } from './options.ts';
 import { chooseServers, type ServerChoice, serverOptions } from './serverChoice.ts';
 import { mxnetGradients } from './sparseGradients.ts';
 
 const stores = ['local', 'device', 'dist_sync', 'dist_device_sync', 'dist_async'] as const;
 
 /**
- * What its engine takes to push an operator: 40 µs explains steps of ResNet-50 and Inception-v3 with batches of 1 to 4 on a
- * V100, 28 to 55 ms whatever the batch (MXNet documentation, faq/perf, training results of MXNet 1.2).
+ * An operator outside the graph, as the update of each tensor is, is waited for before the next one is launched
+ * (src/imperative/imperative_utils.h, PushFCompute: the stream's Wait; python/mxnet/model.py, `_update_params`). 130 µs of each tensor is what
+ * steps of ResNet-50 and Inception-v3 with batches of 1 to 4 on a V100 take beside their kernels (MXNet documentation, faq/perf,
+ * training results of MXNet 1.2). Other hosts are taken to be up to twice as fast and as slow.
  */
-const pushMicroseconds = 40;
-
-const mxnetOptions: readonly FrameworkOption[] = cudnnEraOptions.map((option) =>
-  option.name === 'launch-us' ? { ...option, default: String(pushMicroseconds) } : option,
-);
-
-/** Other hosts are as much slower and faster as those of PyTorch. */
-const usualLaunch: Estimate<Seconds> = estimateOf((bound) =>
-  seconds((microseconds(pushMicroseconds) * eagerLaunch[bound]) / eagerLaunch.middle),
-);
+const updateWait: Estimate<Seconds> = {
+  low: microseconds(65),
+  middle: microseconds(130),
+  high: microseconds(260),
+};
 
 export const mxnet: FrameworkEntry = {
   name: 'mxnet',
@@ -95,13 +91,14 @@ export const mxnet: FrameworkEntry = {
     },
     ...serverOptions,
     embeddingsOption('as-written', 'dense', 'sparse'),
-    ...mxnetOptions,
+    ...cudnnEraOptions,
   ],
   create: (options) => {
     const store = options.get('kvstore') ?? 'device';
     return {
-      ...cudnnEra(options, usualLaunch),
+      ...cudnnEra(options),
       name: 'mxnet',
+      updateWait,
       slowdownOnCpus: 1 / 1.38,
       embeddings: embeddingHandling(options),
       sparseGradients: mxnetGradients,

@@ -9,7 +9,7 @@ import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
 import { findGpu } from '../../hardware/gpus.ts';
 import type { KernelWork } from '../../hardware/kernelWork.ts';
 import { floatAt, itemAt } from '../../model/at.ts';
-import { type Bound, estimateOf, type Range } from '../../model/estimate.ts';
+import { type Bound, type Estimate, estimateOf, type Range } from '../../model/estimate.ts';
 import { lazy } from '../../model/lazy.ts';
 import type { LayerMeasurements } from '../../model/measurement.ts';
 import { memoizeRecent } from '../../model/memoizeRecent.ts';
@@ -246,6 +246,16 @@ function updatedElements(parameters: readonly Parameter[], elements: number, sha
   return (elements - ofExperts) * (1 / shards) + updated;
 }
 
+/** What passes around the kernels of an update while the GPU waits. */
+export function updateWaits(
+  { behaviour: { updateWait }, cluster: { gpu } }: Pick<StepPlan, 'behaviour' | 'cluster'>,
+  updateTimes: PassTimes,
+): Estimate<Seconds> {
+  if (updateWait === undefined || gpu.architecture === 'cpu') return estimateOf(() => seconds(0));
+  const launches = floatAt(updateTimes.launches, 0);
+  return estimateOf((bound) => seconds(launches * updateWait[bound]));
+}
+
 /** Kernels of an update, which machines are measured by apart from others of their kind. */
 export const asUpdate = (kernels: readonly KernelWork[]): readonly KernelWork[] =>
   kernels.map((kernel) => ({ ...kernel, purpose: 'update' }));
@@ -330,9 +340,11 @@ export function surerAsWhole(plan: StepPlan): StepPlan {
     ...(gradientTimes === undefined ? {} : { gradientTimes }),
     isTraining: scenario.mode === 'training',
     launch: behaviour.launch,
+    updateWaits: updateWaits(plan, updateTimes),
     isOld: behaviour.isOld === true,
   });
   const { middle } = behaviour.launch;
+  const { updateWait } = behaviour;
   const spread = (pass: PassTimes): PassTimes => spreadTimes(pass, range);
   const handled = (own: GradientTimes): GradientTimes => ({
     last: spread(own.last),
@@ -342,7 +354,8 @@ export function surerAsWhole(plan: StepPlan): StepPlan {
     ...plan,
     behaviour: {
       ...behaviour,
-      launch: { middle, low: seconds(middle * range.low), high: seconds(middle * range.high) },
+      launch: spreadOf(middle, range),
+      ...(updateWait === undefined ? {} : { updateWait: spreadOf(updateWait.middle, range) }),
     },
     times: {
       forward: spread(times.forward),
@@ -355,6 +368,12 @@ export function surerAsWhole(plan: StepPlan): StepPlan {
     ...(ownGradientTimes === undefined ? {} : { ownGradientTimes: handled(ownGradientTimes) }),
   };
 }
+
+const spreadOf = (middle: Seconds, { low, high }: Range): Estimate<Seconds> => ({
+  middle,
+  low: seconds(middle * low),
+  high: seconds(middle * high),
+});
 
 /** The range of a step: 80 % of what is measured should lie between. */
 export function stepRange(plan: StepPlan): Range<Seconds> {
@@ -529,7 +548,7 @@ function computeOf(
           }
         : { device: new Float64Array(0), host: new Float64Array(0) },
     update: {
-      device: seconds(floatAt(updateTimes[bound], 0) * imbalance),
+      device: seconds((floatAt(updateTimes[bound], 0) + updateWaits(plan, updateTimes)[bound]) * imbalance),
       host: seconds(floatAt(updateTimes.launches, 0) * launch),
       launches: Math.max(1, floatAt(updateTimes.launches, 0)),
     },

@@ -17,6 +17,8 @@ export interface SpreadWork {
   readonly gradientTimes?: GradientTimes;
   readonly isTraining: boolean;
   readonly launch: Estimate<Seconds>;
+  /** While the GPU waits for its host to update. */
+  readonly updateWaits: Estimate<Seconds>;
   /** Of a framework of 2015 to 2019. */
   readonly isOld: boolean;
 }
@@ -26,7 +28,7 @@ export function stepSpread(work: SpreadWork): Range {
   const sum = sumsOf(work);
   const device = sum('middle');
   const launches = sum('launches');
-  const whole = Math.max(device, launches * work.launch.middle);
+  const whole = Math.max(device, launches * work.launch.middle) + work.updateWaits.middle;
   if (whole === 0) return { low: 1, high: 1 };
   const share = (column: keyof PassTimes): number => sum(column) / whole;
   const width = stepWidth({
@@ -38,7 +40,7 @@ export function stepSpread(work: SpreadWork): Range {
     assumed: share('doubtAssumed'),
     isOld: work.isOld,
   });
-  const host = hostWidth(work.launch, device, launches);
+  const host = hostWidth(work.launch, device, launches, work.updateWaits);
   return {
     low: Math.exp(-Math.hypot(width.low, host.low)),
     high: Math.exp(Math.hypot(width.high, host.high)),
@@ -52,7 +54,7 @@ export function sumsOf({
   updateTimes,
   gradientTimes,
   isTraining,
-}: Omit<SpreadWork, 'launch' | 'isOld'>): (column: keyof PassTimes) => number {
+}: Omit<SpreadWork, 'launch' | 'updateWaits' | 'isOld'>): (column: keyof PassTimes) => number {
   const repeated = isTraining ? [times.forward, times.backward] : [times.forward];
   const once = isTraining ? [updateTimes, ...(gradientTimes === undefined ? [] : [gradientTimes.last])] : [];
   return (column) => {
@@ -61,13 +63,26 @@ export function sumsOf({
   };
 }
 
-/** Half-widths for how fast the host launches, which nobody knows: it matters where it decides. `device`: seconds of kernels. */
-export function hostWidth(launch: Estimate<Seconds>, device: number, launches: number): Sides {
-  if (!isAssumedLaunch(launch)) return { low: 0, high: 0 };
-  const whole = Math.max(device, launches * launch.middle);
+/**
+ * Half-widths for how fast the host launches, which nobody knows: it matters where it decides, and where the GPU waits for it.
+ * `device`: seconds of kernels.
+ */
+export function hostWidth(
+  launch: Estimate<Seconds>,
+  device: number,
+  launches: number,
+  waits: Estimate<Seconds>,
+): Sides {
+  const usual = isAssumedLaunch(launch) ? launch : { ...launch, low: launch.middle, high: launch.middle };
+  const whole = Math.max(device, launches * usual.middle);
+  const launching = {
+    low: Math.max(device, launches * usual.low),
+    high: Math.max(whole, launches * usual.high),
+  };
+  const middle = whole + waits.middle;
   return {
-    low: Math.log(whole / Math.max(device, launches * launch.low)),
-    high: Math.log(Math.max(whole, launches * launch.high) / whole),
+    low: Math.log(middle / (launching.low + waits.low)),
+    high: Math.log((launching.high + waits.high) / middle),
   };
 }
 

@@ -4,8 +4,6 @@
  * (TensorFlow ApplyMomentum, MXNet sgd_mom_update, Caffe SGDUpdate).
  */
 
-import type { Estimate } from '../../model/estimate.ts';
-import type { Seconds } from '../../model/units.ts';
 import type { FrameworkBehaviour } from '../behaviour.ts';
 import { prefetchedInput } from '../exchange.ts';
 import { type FrameworkOption, oneOf, positiveNumber } from '../options.ts';
@@ -38,11 +36,10 @@ export const cudnnEraOptions: readonly FrameworkOption[] = [
 
 export function cudnnEra(
   options: ReadonlyMap<string, string>,
-  usualLaunch: Estimate<Seconds> = eagerLaunch,
 ): Pick<FrameworkBehaviour, 'launch' | 'isOld' | 'lower' | 'input' | 'update'> {
   return {
     isOld: true,
-    launch: launchOf(Number(options.get('launch-us')) * 1e-6, usualLaunch),
+    launch: launchOf(Number(options.get('launch-us')) * 1e-6),
     lower: (training, precision, mode, recomputed) =>
       lowerCudnnEra(
         training,
