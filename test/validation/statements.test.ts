@@ -37,7 +37,8 @@ describe('one server binds near 16 workers (arXiv 1612.00521, Blue Waters)', () 
   const alone = stepOf(resnet50, on(1));
   test('ResNet-50 keeps its step up to 16 workers and loses a fifth and more of it at 32', () => {
     expect(stepOf(resnet50, on(16)) / alone).toBeLessThan(1.05);
-    expect(stepOf(resnet50, on(32)) / alone).toBeGreaterThan(1.25);
+    // One worker by itself updates each tensor and waits for it; servers do that for several.
+    expect(stepOf(resnet50, on(32)) / alone).toBeGreaterThan(1.2);
   });
 });
 

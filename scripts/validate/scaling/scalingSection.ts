@@ -90,7 +90,7 @@ What is not reached, and why:
   1.29 s beside 1.49 s, within its range of 1.20 to 1.92 s. What servers move by gRPC no profile tells.
 - CNTK with one server (arXiv 1612.00521, a limit after 16 nodes): CNTK adds by all-reduce where nobody asks, and no server binds:
   ResNet-50 on Blue Waters takes 0.54 s on one node, 0.62 s on 16, 0.67 s on 64. With one server, by MXNet, it takes 0.54 s
-  up to 16 nodes, 0.69 s on 32 and 1.37 s on 64. Which learner of CNTK has the one server is unknown.
+  up to 16 nodes, 0.67 s on 32 and 1.35 s on 64, and 0.57 s on one, which updates its tensors itself. Which learner of CNTK has the one server is unknown.
 - Asynchronous training on CPUs (IEEE Big Data 2021): MXNet is 3.22 times as fast as TensorFlow on average. By default ResNet-50 on 2
   to 8 nodes with 10 GbE is 3.66 times as fast, which is the product of two averages of that study, and AlexNet 7 to 10 times.
   Its networks and its cluster are unknown.
