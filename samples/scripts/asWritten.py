@@ -9,14 +9,10 @@ each file in FOLDER, or why it was refused. `npm run samples -- --written` costs
 
 from __future__ import annotations
 
-import argparse
 import copy
 import gc
-import json
 import math
-import os
 import sys
-import warnings
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Callable
@@ -26,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import torch  # noqa: E402
 import torch.nn as nn  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
+from exportRun import arguments_of, teller  # noqa: E402
 from exports import Inputs, Model  # noqa: E402
 from programs import truth  # noqa: E402
 from torch.nn.utils.parametrizations import spectral_norm, weight_norm  # noqa: E402
@@ -1615,20 +1612,8 @@ def export_all(model: Model, folder: Path, tell: Callable[[dict], None]) -> None
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--only", nargs="*", default=[], help="networks; all without a name")
-    arguments = parser.parse_args()
-    unknown = set(arguments.only) - set(NETWORKS)
-    if unknown:
-        parser.error(f"no network is named {', '.join(sorted(unknown))}")
-    arguments.folder.mkdir(parents=True, exist_ok=True)
-    warnings.simplefilter("ignore")
-    torch.set_num_threads(1)
-    # Exporters print, also past Python: what they print goes to standard error.
-    output = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    tell = lambda row: print(json.dumps(row), file=output, flush=True)  # noqa: E731
+    arguments = arguments_of(__doc__, NETWORKS, "network")
+    tell = teller()
     tell({"versions": {"torch": torch.__version__, **{name: version(name) for name in ["onnx", "onnxscript"]}}})
     for name, model in NETWORKS.items():
         if not arguments.only or name in arguments.only:

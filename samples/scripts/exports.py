@@ -14,10 +14,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import gc
-import json
-import os
 import sys
-import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Callable
@@ -27,6 +24,7 @@ sys.path[:0] = [str(ROOT / "samples" / "scripts"), str(ROOT / "scripts" / "measu
 
 import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
+from exportRun import arguments_of, teller  # noqa: E402
 from export import torchvision_models  # noqa: E402
 from savedActivations import Kept, native_dropout, with_fused_norms  # noqa: E402
 from torch.nn.attention import SDPBackend, sdpa_kernel  # noqa: E402
@@ -316,22 +314,12 @@ def export_all(model: Model, folder: Path, exports: list[str], modes: list[str],
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--only", nargs="*", default=[], help="models; all without a name")
-    parser.add_argument("--exports", nargs="*", default=list(EXPORTS), choices=list(EXPORTS))
-    parser.add_argument("--modes", nargs="*", default=["eval", "train"], choices=["eval", "train"])
-    arguments = parser.parse_args()
-    unknown = set(arguments.only) - {model.name for model in MODELS}
-    if unknown:
-        parser.error(f"no model is named {', '.join(sorted(unknown))}")
-    arguments.folder.mkdir(parents=True, exist_ok=True)
-    warnings.simplefilter("ignore")
-    torch.set_num_threads(1)
-    # Exporters print, also past Python: what they print goes to standard error.
-    output = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    tell = lambda row: print(json.dumps(row), file=output, flush=True)  # noqa: E731
+    def more(parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--exports", nargs="*", default=list(EXPORTS), choices=list(EXPORTS))
+        parser.add_argument("--modes", nargs="*", default=["eval", "train"], choices=["eval", "train"])
+
+    arguments = arguments_of(__doc__, [model.name for model in MODELS], "model", more)
+    tell = teller()
     torchvision_models()
     import onnx
     import onnxscript

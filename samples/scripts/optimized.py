@@ -9,12 +9,8 @@ writes `measured/optimized.jsonl`.
 
 from __future__ import annotations
 
-import argparse
 import gc
-import json
-import os
 import sys
-import warnings
 from pathlib import Path
 from typing import Callable
 
@@ -23,6 +19,7 @@ sys.path[:0] = [str(ROOT / "samples" / "scripts")]
 
 import torch  # noqa: E402
 from export import torchvision_models  # noqa: E402
+from exportRun import arguments_of, teller  # noqa: E402
 from exports import EXPORTS, MODELS, Mode, Model  # noqa: E402
 
 NAMES = """resnet18 mobilenet_v3_small efficientnet_b0 densenet121 regnet_y_400mf vit_b_16 swin_t convnext_tiny
@@ -135,20 +132,8 @@ def first_line(error: Exception) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--only", nargs="*", default=[], help="models; all without a name")
-    arguments = parser.parse_args()
-    unknown = set(arguments.only) - set(NAMES)
-    if unknown:
-        parser.error(f"no model is named {', '.join(sorted(unknown))}")
-    arguments.folder.mkdir(parents=True, exist_ok=True)
-    warnings.simplefilter("ignore")
-    torch.set_num_threads(1)
-    # Exporters print, also past Python: what they print goes to standard error.
-    output = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    tell = lambda row: print(json.dumps(row), file=output, flush=True)  # noqa: E731
+    arguments = arguments_of(__doc__, NAMES, "model")
+    tell = teller()
     torchvision_models()
     from importlib.metadata import version
 

@@ -19,13 +19,9 @@ own work, 2 · elements of the result · elements of one filter, as forward has.
 
 from __future__ import annotations
 
-import argparse
 import gc
-import json
 import math
-import os
 import sys
-import warnings
 import weakref
 from importlib.metadata import version
 from pathlib import Path
@@ -34,6 +30,7 @@ from typing import Any, Callable
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import torch  # noqa: E402
+from exportRun import arguments_of, teller  # noqa: E402
 from exports import BATCH, MODELS, Inputs, Model, Tuple, as_on_a_gpu, pixels, text, timm, tokens, torchvision, transformers  # noqa: E402
 from export import torchvision_models  # noqa: E402
 from handWritten import HAND_WRITTEN  # noqa: E402
@@ -274,20 +271,8 @@ def export_all(model: Model, folder: Path, tell: Callable[[dict], None]) -> None
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--only", nargs="*", default=[], help="models; all without a name")
-    arguments = parser.parse_args()
-    unknown = set(arguments.only) - {model.name for model in ALL}
-    if unknown:
-        parser.error(f"no model is named {', '.join(sorted(unknown))}")
-    arguments.folder.mkdir(parents=True, exist_ok=True)
-    warnings.simplefilter("ignore")
-    torch.set_num_threads(1)
-    # Exporters print, also past Python: what they print goes to standard error.
-    output = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    tell = lambda row: print(json.dumps(row), file=output, flush=True)  # noqa: E731
+    arguments = arguments_of(__doc__, [model.name for model in ALL], "model")
+    tell = teller()
     torchvision_models()
     libraries = ["torchvision", "timm", "transformers", "onnx", "onnxscript"]
     tell({"versions": {"torch": torch.__version__, **{name: version(name) for name in libraries}}})

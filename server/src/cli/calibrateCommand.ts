@@ -28,7 +28,7 @@ import { machineFile } from '../node/machineFile.ts';
 import { type ResultFile, readResults, thisMachine, workspaceOf } from '../node/resultFiles.ts';
 import type { CalibrateArguments, CalibrationRunArguments } from './calibrateArguments.ts';
 import { measureCollectives } from './collectivesCommand.ts';
-import { costModelFile, type ModelFile, openModelFile } from './costFile.ts';
+import { costModelFile, type ModelFile, openModelFile, withoutFiles } from './costFile.ts';
 import { measureKernels } from './measureKernels.ts';
 import { printData, printMessage } from './streams.ts';
 import { writeOutput } from './writeOutput.ts';
@@ -138,7 +138,7 @@ async function openRuns(workspace: string, results: readonly ResultFile[]): Prom
 
 async function openRun(path: string, result: SavedResult): Promise<Run | string> {
   const request = requestOfConditions(result.computation);
-  const file = await openModelFile(path, { request, ...noFiles }, () => {});
+  const file = await openModelFile(path, { request, ...withoutFiles }, () => {});
   if (file === undefined) return `${result.file} cannot be read`;
   const { training, scenario, cluster } = costModelFile(file, request);
   if (training === undefined || scenario === undefined || cluster === undefined)
@@ -276,5 +276,3 @@ function stepOf({ result, file }: Run, profile: MachineFile): Seconds | undefine
   );
   return cost === undefined ? undefined : (computeOfStep(cost) ?? undefined);
 }
-
-const noFiles = { clusterFile: undefined, frameworkFile: undefined, layerTrace: undefined } as const;

@@ -49,6 +49,13 @@ export interface ModelFile {
   readonly text: string | undefined;
 }
 
+/** Of a scenario that names no files. */
+export const withoutFiles = {
+  clusterFile: undefined,
+  frameworkFile: undefined,
+  layerTrace: undefined,
+} as const;
+
 /**
  * Reads the model and the files its scenario names; `FILE#NAME` is one model of several in a layer spec. `undefined` after
  * telling why, where one cannot be read.

@@ -14,7 +14,7 @@ import { runBenchmark } from '../benchmark/runBenchmark.ts';
 import { runSmaller } from '../benchmark/runSmaller.ts';
 import type { Precision } from '../model/scenario.ts';
 import { keepResult } from '../node/keepResult.ts';
-import { costModelFile, openModelFile } from './costFile.ts';
+import { costModelFile, openModelFile, withoutFiles } from './costFile.ts';
 import { runWithProgress } from './runWithProgress.ts';
 import { printMessage } from './streams.ts';
 
@@ -53,7 +53,7 @@ async function measure(
   { request, budgetSeconds }: CalibrationRun,
   given: KernelRun,
 ): Promise<ReturnType<typeof keepResult>> {
-  const file = await openModelFile(path, { request, ...noFiles });
+  const file = await openModelFile(path, { request, ...withoutFiles });
   if (file === undefined) return undefined;
   const estimate = costModelFile(file, request);
   const options = { model: file.opened.name, budgetSeconds };
@@ -67,5 +67,3 @@ async function measure(
   const dimensions = { ...request.dimensions, ...scenario.dimensions };
   return keepResult({ path, plan, scenario: { ...scenario, dimensions }, outcome });
 }
-
-const noFiles = { clusterFile: undefined, frameworkFile: undefined, layerTrace: undefined } as const;

@@ -91,11 +91,11 @@ function spectrogram(fields: ConfigFields, name: string): SpecParts {
   };
 }
 
-/** The name, the sizes and the block, which normalizes what it reads. */
-function partsOf(fields: ConfigFields, name: string, places: number): Omit<SpecParts, 'inputs' | 'layers'> {
+/** A block that normalizes what it reads, over `places`. */
+export function preNormBlock(fields: ConfigFields): readonly string[] {
   const norm = layerNorm(fields.number('layer_norm_eps', 1e-12))('hidden_size');
   const share = fields.number('hidden_dropout_prob', 0);
-  const block = [
+  return [
     `layernorm_before: ${norm}`,
     ...attentionLines(selfAttention(fields, { bias: fields.flag('qkv_bias', true) }), {
       source: 'layernorm_before',
@@ -110,6 +110,11 @@ function partsOf(fields: ConfigFields, name: string, places: number): Omit<SpecP
     ...dropoutLines('output_dropout', share),
     `output: add(${share > 0 ? 'output_dropout' : 'output_dense'}, attention_residual)`,
   ];
+}
+
+/** The name, the sizes and the block, which normalizes what it reads. */
+function partsOf(fields: ConfigFields, name: string, places: number): Omit<SpecParts, 'inputs' | 'layers'> {
+  const block = preNormBlock(fields);
   return {
     name,
     comments: [],

@@ -3,13 +3,12 @@
  * size of the config. Positions are interpolated whatever the size, those between layers too.
  */
 
-import { activationBlocks, activationCall, activationOf } from './activations.ts';
-import { attentionLines } from './attentionLines.ts';
+import { activationBlocks } from './activations.ts';
 import { type ConfigFields, labelsOf } from './configFields.ts';
 import { dropoutLines } from './dropoutLines.ts';
-import { selfAttention } from './encoderTypes.ts';
 import { layerNorm } from './normalizations.ts';
 import type { SpecParts } from './specText.ts';
+import { preNormBlock } from './vit.ts';
 
 export function yolos(fields: ConfigFields, name: string): SpecParts {
   const norm = layerNorm(fields.number('layer_norm_eps', 1e-12))('hidden_size');
@@ -22,21 +21,7 @@ export function yolos(fields: ConfigFields, name: string): SpecParts {
   const share = fields.number('hidden_dropout_prob', 0);
   const hasMiddle = fields.flag('use_mid_position_embeddings', true) && layers > 1;
   const isDetector = /ForObjectDetection$/.test(fields.architecture ?? '');
-  const block = [
-    `layernorm_before: ${norm}`,
-    ...attentionLines(selfAttention(fields, { bias: fields.flag('qkv_bias', true) }), {
-      source: 'layernorm_before',
-      length: 'places',
-    }),
-    ...dropoutLines('attention_dropout', share),
-    `attention_residual: add(${share > 0 ? 'attention_dropout' : 'attention_dense'}, input)`,
-    `layernorm_after: ${norm}`,
-    `intermediate_dense: Linear(${fields.size('intermediate_size')})`,
-    `intermediate_act: ${activationCall(activationOf(fields, 'gelu'))}`,
-    'output_dense: Linear(hidden_size)',
-    ...dropoutLines('output_dropout', share),
-    `output: add(${share > 0 ? 'output_dropout' : 'output_dense'}, attention_residual)`,
-  ];
+  const block = preNormBlock(fields);
   return {
     name,
     comments: [],
