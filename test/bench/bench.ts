@@ -13,6 +13,7 @@ import { showFirstHint } from './firstHint.ts';
 import { showFrameworks } from './frameworks.ts';
 import { writeExternalModel, writeLargeModel } from './hugeModels.ts';
 import { showKeystrokes } from './keystrokes.ts';
+import { showLayouts } from './layouts.ts';
 import { llamaGraph } from './llamaGraph.ts';
 import { medianOf, repeat, repeatProcess, show } from './measure.ts';
 import { showOpenDocuments } from './openDocuments.ts';
@@ -40,6 +41,7 @@ const parts: Readonly<Record<string, (place: Place) => void | Promise<void>>> = 
   keystrokes: showKeystrokes,
   documents: ({ root, folder }) => showOpenDocuments(root, folder),
   frameworks: showFrameworks,
+  layouts: ({ root }) => showLayouts(root),
 };
 
 /** Measures and prints the parts that are named, or all. */

@@ -37,6 +37,8 @@ export const bindTrainingGraph = (
 const boundRecently = memoizeRecent(
   (analysis: ModelAnalysis, { bindings, mode }: Binding) => bindAnalysis(analysis, bindings, mode),
   isSameContent,
+  // Micro-batches of one to thirty-two samples, which a search for layouts comes back to.
+  6,
 );
 
 interface Binding {

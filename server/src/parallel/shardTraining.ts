@@ -49,8 +49,17 @@ export interface ContextDegree {
 export const shardTraining = (
   training: TrainingGraph,
   bindings: Bindings,
-  degree: TensorDegree,
-): ShardedTraining => shardedRecently(training, { bindings, degree });
+  { context, expert, ...degree }: TensorDegree,
+): ShardedTraining =>
+  shardedRecently(training, {
+    bindings,
+    // One way exchanges nothing: frameworks that would do so differently have the same worker.
+    degree: {
+      ...degree,
+      ...(context === undefined || context.ways === 1 ? {} : { context }),
+      ...(expert === undefined || expert.ways === 1 ? {} : { expert }),
+    },
+  });
 
 const shardedRecently = memoizeRecent(
   (training: TrainingGraph, { bindings, degree }: ShardingQuestion): ShardedTraining => {

@@ -253,6 +253,61 @@ layers:
   expect(texts.get('layercost report')).toContain(`ep=${best.expert}`);
 });
 
+/** Widths and depths of language models that cost little to search whole. */
+const small = (block: string): string => `dims: { batch: 1, seq: 1024, d: 1024 }
+inputs:
+  tokens: int64[batch, seq]
+blocks:
+  decoder:
+${block}
+layers:
+  - embed: Embedding(32000, d)
+  - h: decoder() * 8
+  - head: Linear(d, 32000)
+`;
+const dense = small(`    - norm: RMSNorm(d)
+    - attn: MultiheadAttention(d, 16, causal=True)
+    - res_1: add(attn, input)
+    - up: Linear(d, 4096)
+    - act: GELU()
+    - down: Linear(4096, d)
+    - res_2: add(down, res_1)`);
+const experts = small(`    - norm: RMSNorm(d)
+    - experts: MixtureOfExperts(d, 2048, num_experts=8, top_k=2, gated=True)
+    - res: add(experts, input)`);
+
+describe.each<readonly [string, string, ScenarioRequest]>([
+  ['dense', dense, { cluster: 'dgx-a100', gpus: 8, globalBatch: 64 }],
+  ['dense', dense, { cluster: 'g4dn-12xlarge', gpus: 16, globalBatch: 64 }],
+  ['dense', dense, { cluster: 'dgx-h100', gpus: 64, globalBatch: 64 }],
+  ['experts', experts, { cluster: 'dgx-h100', gpus: 16, globalBatch: 32 }],
+])('what is not costed of the model that is %s', (_, text, asked) => {
+  const opened = openLayerSpec(text, 'small.layers.yaml');
+  const cost = (request: ScenarioRequest) => estimateModel(opened, [{ ...asked, ...request }]).cost;
+  const search = layoutSearch(estimateModel(opened, [asked]), asked, cost);
+  if (search === undefined || 'problem' in search) throw new Error('not costed');
+  const found = finish(searchLayouts(search));
+  const all = finish(searchLayouts({ ...search, top: Number.MAX_SAFE_INTEGER }));
+
+  it(`on ${asked.gpus} of ${asked.cluster} is neither chosen, listed nor on the front`, () => {
+    expect(all.costed).toBeGreaterThanOrEqual(found.costed);
+    const lines = bestOfDegrees(found.fitting).slice(0, 8);
+    const last = lines.at(-1)?.step ?? 0;
+    const fastest = found.fitting[0]?.step ?? 0;
+    const within = (step: number): boolean => step <= Math.min(last, 1.3 * fastest);
+    const listed = (layouts: FoundLayouts) =>
+      bestOfDegrees(layouts.fitting).flatMap(({ step, request }) =>
+        within(step) ? [{ step, request }] : [],
+      );
+    expect(listed(found)).toEqual(listed(all));
+    const front = ({ fitting }: FoundLayouts) =>
+      paretoFront(fitting.map((layout) => ({ gpus: search.gpus, layout }))).flatMap(({ layout }) =>
+        within(layout.step) ? [layout.request] : [],
+      );
+    expect(front(found)).toEqual(front(all));
+  });
+});
+
 describe('what is not costed', () => {
   const asked: ScenarioRequest = {
     cluster: 'dgx-a100',
