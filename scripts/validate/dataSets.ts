@@ -13,6 +13,8 @@ export interface DataSet {
   /** Path of the graph, as `OpenGraph` takes it; `undefined` where no graph says what was measured. */
   readonly graph: (row: MeasuredRow) => string | undefined;
   readonly request: (row: MeasuredRow) => ScenarioRequest;
+  /** Sizes of a graph that is written for any. */
+  readonly dimensions?: (row: MeasuredRow) => Readonly<Record<string, number>>;
   /** Where it is no built-in cluster, or several GPUs of one. */
   readonly cluster?: (row: MeasuredRow) => ClusterProfile;
   readonly target?: { readonly statistic: 'mean' | 'median'; readonly most: number };

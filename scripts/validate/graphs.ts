@@ -6,6 +6,7 @@ import { gunzipSync } from 'node:zlib';
 import type { OpenedModel } from '../../server/src/analysis/openedModel.ts';
 import { openModel } from '../../server/src/analysis/openModel.ts';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
+import { specOfConfig } from '../../server/src/lowering/hugging-face/specOfConfig.ts';
 
 /** Opens a graph by its path below the root, or below `shared:` (`undefined` where the file is absent). */
 export type OpenGraph = (
@@ -26,7 +27,7 @@ export function graphOpener(root: string, shared: string): OpenGraph {
     const opened = openModel(
       byteSourceOfBuffer(file.endsWith('.gz') ? gunzipSync(contents) : contents),
       file.replace(/\.gz$/, ''),
-      { model, dimensions },
+      { model, dimensions, specOfConfig },
     );
     last = { key, opened };
     return opened;

@@ -72,7 +72,7 @@ const meanLogError = (rows: readonly JudgedRow[]): number =>
 
 /** The rows predicted with each of the launch times of the host, in microseconds; `undefined` is the framework's own. */
 function tryDataSet(
-  { graph, request, cluster: clusterOf, beside }: DataSet,
+  { graph, dimensions, request, cluster: clusterOf, beside }: DataSet,
   rows: readonly MeasuredRow[],
   open: OpenGraph,
   launches: readonly (number | undefined)[],
@@ -85,7 +85,7 @@ function tryDataSet(
       left.push(row);
       continue;
     }
-    const opened = open(path);
+    const opened = open(path, dimensions?.(row));
     if (opened === undefined) return undefined;
     const { training, scenario, cluster, cost } = estimateModel(opened, [request(row)], clusterOf?.(row));
     const { mfu = null, time } = cost?.totals ?? {};

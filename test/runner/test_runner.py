@@ -26,6 +26,7 @@ from layercost_runner.caches import Caches  # noqa: E402
 from layercost_runner.device import Device, EventClock, NoDevice, _library, has_gpu, is_out_of_memory, open_device  # noqa: E402
 from layercost_runner.events import Events  # noqa: E402
 from layercost_runner.layers import layer_key  # noqa: E402
+from layercost_runner.host_lead import HostLead  # noqa: E402
 from layercost_runner.measure import intervals, repeats_for, summarise  # noqa: E402
 from layercost_runner.network import Network, OperatorFailure  # noqa: E402
 from layercost_runner.other_work import OtherWork  # noqa: E402
@@ -623,6 +624,28 @@ class Timing(unittest.TestCase):
         self.assertEqual(span, [0.002] * 3)
         warm_up = ["record", "record", "synchronize"]
         self.assertEqual(calls, warm_up * 2 + ["record"] * 6 + ["synchronize"] + ["read"] * 3)
+
+
+class HostLeads(unittest.TestCase):
+    def test_a_gpu_is_kept_busy_until_all_is_launched(self):
+        held = []
+        with mock.patch.object(torch.cuda, "_sleep", held.append, create=True):
+            lead = HostLead(Device("cuda", "fake", "fp32"))
+            for _ in range(4):
+                with lead.ahead("forward"):
+                    time.sleep(0.001)
+        # Nothing is known before the first run.
+        self.assertEqual(len(held), 3)
+        self.assertTrue(all(cycles > 0.001 * 2e9 for cycles in held))
+        self.assertGreater(lead.seconds("forward", 1), 0.001)
+        self.assertIsNone(lead.seconds("backward", 1))
+
+    def test_a_processor_has_no_queue(self):
+        lead = HostLead(Device("cpu", "fake", "fp32"))
+        for _ in range(2):
+            with lead.ahead("forward"):
+                pass
+        self.assertIsNone(lead.seconds("forward", 1))
 
 
 def traced_operator(name, ts, dur, identity, sequence=None, forward_thread=None, tid=1):

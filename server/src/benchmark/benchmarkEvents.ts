@@ -61,6 +61,15 @@ const layerSchema = z.object({
   backward: timingSchema.nullable(),
   dataGradient: timingSchema.optional(),
   weightGradient: timingSchema.optional(),
+  /** Seconds that the host takes to launch each of them, where the device runs what it launched by itself. */
+  host: z
+    .object({
+      forward: z.number().nonnegative().optional(),
+      backward: z.number().nonnegative().optional(),
+      dataGradient: z.number().nonnegative().optional(),
+      weightGradient: z.number().nonnegative().optional(),
+    })
+    .optional(),
   /** Seconds of forward where the layer runs within the whole network. */
   forwardInStep: z.number().nonnegative().optional(),
   /** A layer that runs the same on tensors alike, whose times these are. */
@@ -75,7 +84,12 @@ const stepSchema = z.object({
   forward: timingSchema.nullable(),
   backward: timingSchema.nullable(),
   update: timingSchema.nullable(),
+  /** Allocated by tensors. */
   peakMemoryBytes: z.number().nonnegative().nullable(),
+  /** Taken from the driver, with what torch keeps for later; absent from older runners. */
+  peakReservedBytes: z.number().nonnegative().nullable().optional(),
+  /** Seconds that the host takes to launch the step; null on a processor, where it is the step. */
+  host: z.number().nonnegative().nullable().optional(),
   reason: z.string().optional(),
 });
 
@@ -192,6 +206,7 @@ export type BenchmarkEvent = z.infer<typeof benchmarkEventSchema>;
 export type Timing = z.infer<typeof timingSchema>;
 export type DeviceEvent = z.infer<typeof deviceSchema>;
 export type MachineStateEvent = z.infer<typeof machineStateEventSchema>;
+export type LayerEvent = z.infer<typeof layerSchema>;
 export type StepEvent = z.infer<typeof stepSchema>;
 export type SharedStepEvent = z.infer<typeof sharedStepSchema>;
 export type LayerKernelsEvent = z.infer<typeof layerKernelsEventSchema>;

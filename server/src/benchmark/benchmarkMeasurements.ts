@@ -32,8 +32,17 @@ export interface MeasuredLayer extends LayerMeasurement {
   /** From the lower to the upper quartile. */
   readonly forwardQuartiles?: Range<Seconds>;
   readonly backwardQuartiles?: Range<Seconds>;
+  /** Of the host, to launch each part; absent on a processor. */
+  readonly host?: HostTimes;
   /** Forward where the layer runs within the whole network. */
   readonly forwardInStep?: Seconds;
+}
+
+export interface HostTimes {
+  readonly forward?: Seconds;
+  readonly backward?: Seconds;
+  readonly dataGradient?: Seconds;
+  readonly weightGradient?: Seconds;
 }
 
 export interface MeasuredStep {
@@ -43,7 +52,12 @@ export interface MeasuredStep {
   readonly forward?: Seconds;
   readonly backward?: Seconds;
   readonly update?: Seconds;
+  /** Allocated by tensors. */
   readonly peakMemoryBytes?: number;
+  /** Taken from the driver, with what torch keeps for later. */
+  readonly peakReservedBytes?: number;
+  /** Of the host, to launch the step; absent on a processor. */
+  readonly host?: Seconds;
   readonly repeats: number;
   /** The whole step once more, after all layers. */
   readonly again?: Seconds;

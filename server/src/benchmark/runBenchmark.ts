@@ -4,9 +4,10 @@
  */
 
 import { type Seconds, seconds } from '../model/units.ts';
-import type { SharedStepEvent, StepEvent, Timing } from './benchmarkEvents.ts';
+import type { LayerEvent, SharedStepEvent, StepEvent, Timing } from './benchmarkEvents.ts';
 import {
   type BenchmarkMeasurements,
+  type HostTimes,
   type MeasuredLayer,
   type MeasuredSharedStep,
   type MeasuredStep,
@@ -68,6 +69,7 @@ class CollectedEvents extends CollectedRun<BenchmarkMeasurements> {
             ...(event.weightGradient === undefined
               ? {}
               : { weightGradient: seconds(event.weightGradient.median) }),
+            ...(event.host === undefined ? {} : { host: hostTimes(event.host) }),
             ...(event.forwardInStep === undefined ? {} : { forwardInStep: seconds(event.forwardInStep) }),
           });
         }
@@ -122,6 +124,17 @@ class CollectedEvents extends CollectedRun<BenchmarkMeasurements> {
   }
 }
 
+function hostTimes({ forward, backward, dataGradient, weightGradient }: HostSeconds): HostTimes {
+  return {
+    ...(forward === undefined ? {} : { forward: seconds(forward) }),
+    ...(backward === undefined ? {} : { backward: seconds(backward) }),
+    ...(dataGradient === undefined ? {} : { dataGradient: seconds(dataGradient) }),
+    ...(weightGradient === undefined ? {} : { weightGradient: seconds(weightGradient) }),
+  };
+}
+
+type HostSeconds = NonNullable<LayerEvent['host']>;
+
 function spreadOf<Direction extends 'forward' | 'backward'>(
   direction: Direction,
   timing: Timing,
@@ -134,7 +147,7 @@ function spreadOf<Direction extends 'forward' | 'backward'>(
 
 function measuredStep(event: StepEvent | undefined, again: Seconds | undefined): MeasuredStep | undefined {
   if (event === undefined || event.whole === null) return undefined;
-  const { whole, forward, backward, update, peakMemoryBytes } = event;
+  const { whole, forward, backward, update, peakMemoryBytes, peakReservedBytes = null, host = null } = event;
   return {
     whole: seconds(whole.median),
     quartiles: { low: seconds(whole.low), high: seconds(whole.high) },
@@ -144,6 +157,8 @@ function measuredStep(event: StepEvent | undefined, again: Seconds | undefined):
     ...(backward === null ? {} : { backward: seconds(backward.median) }),
     ...(update === null ? {} : { update: seconds(update.median) }),
     ...(peakMemoryBytes === null ? {} : { peakMemoryBytes }),
+    ...(peakReservedBytes === null ? {} : { peakReservedBytes }),
+    ...(host === null ? {} : { host: seconds(host) }),
   };
 }
 

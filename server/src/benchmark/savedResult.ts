@@ -44,6 +44,8 @@ export const savedResultSchema = z.object({
       backward: optionalTime,
       update: optionalTime,
       peakMemoryBytes: z.number().nonnegative().exactOptional(),
+      peakReservedBytes: z.number().nonnegative().exactOptional(),
+      host: optionalTime,
       repeats: z.number().int().positive(),
       again: optionalTime,
     })
@@ -61,6 +63,14 @@ export const savedResultSchema = z.object({
       backwardQuartiles: quartiles.exactOptional(),
       dataGradient: optionalTime,
       weightGradient: optionalTime,
+      host: z
+        .object({
+          forward: optionalTime,
+          backward: optionalTime,
+          dataGradient: optionalTime,
+          weightGradient: optionalTime,
+        })
+        .exactOptional(),
       forwardInStep: optionalTime,
     }),
   ),

@@ -14,7 +14,7 @@ import { runTrace } from '../benchmark/runTrace.ts';
 import { planSharedStep } from '../benchmark/sharedStep.ts';
 import { predictedOn, predictedSharedStep, sharedStepLines } from '../benchmark/sharedStepLines.ts';
 import { traceLines } from '../benchmark/traceLines.ts';
-import { formatBytes } from '../model/format.ts';
+import { formatBytes, formatTime } from '../model/format.ts';
 import { bytes } from '../model/units.ts';
 import { keepResult } from '../node/keepResult.ts';
 import { machineOfDevice } from '../node/machineFile.ts';
@@ -150,7 +150,10 @@ function table(
     ...layerSumLines(measured, plan),
     ...(wholeStep?.peakMemoryBytes === undefined
       ? []
-      : [`peak memory measured        ${formatBytes(bytes(wholeStep.peakMemoryBytes))}`]),
+      : [
+          `peak memory measured        ${formatBytes(bytes(wholeStep.peakMemoryBytes))}${wholeStep.peakReservedBytes === undefined ? '' : `, ${formatBytes(bytes(wholeStep.peakReservedBytes))} with what PyTorch keeps for later`}`,
+        ]),
+    ...(wholeStep?.host === undefined ? [] : [`host launches a step in     ${formatTime(wholeStep.host)}`]),
     ...notMeasuredLines(measured),
     ...measured.notes.map((note) => `note: ${note}`),
     '',

@@ -16,6 +16,10 @@ import torch
 from .ranks import is_rank_of_many
 
 
+#: Cycles a second of `torch.cuda._sleep`: no GPU is clocked much higher, and a slower one is held longer.
+SPIN_HERTZ = 2e9
+
+
 class NoDevice(Exception):
     """A GPU was asked for and there is none."""
 
@@ -62,6 +66,12 @@ class Device:
     def clock(self) -> Clock:
         return HostClock() if self.kind == "cpu" else EventClock(_library(self.kind))
 
+    def hold(self, seconds: float) -> None:
+        """Keeps a GPU busy for about so long while the host goes on; elsewhere nothing."""
+        spin = getattr(_library(self.kind), "_sleep", None)
+        if spin is not None:
+            spin(int(seconds * SPIN_HERTZ))
+
     def empty_cache(self) -> None:
         if self.kind != "cpu":
             _library(self.kind).empty_cache()
@@ -73,8 +83,15 @@ class Device:
 
     def peak_memory(self) -> Optional[int]:
         """Bytes that tensors took at most; None where torch does not count them, as on Apple's GPUs."""
-        peak = getattr(_library(self.kind), "max_memory_allocated", None)
-        return None if peak is None else int(peak())
+        return self._memory_statistic("max_memory_allocated")
+
+    def peak_reserved_memory(self) -> Optional[int]:
+        """Bytes that torch took from the driver at most, with what it keeps for later."""
+        return self._memory_statistic("max_memory_reserved")
+
+    def _memory_statistic(self, name: str) -> Optional[int]:
+        statistic = getattr(_library(self.kind), name, None)
+        return None if statistic is None else int(statistic())
 
 
 def _library(kind: str) -> Any:

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from .caches import Caches
 from .device import Device
+from .host_lead import HostLead
 from .measure import intervals, summarise, warm_ups
 from .network import Network
 
@@ -53,13 +54,14 @@ def _like(network: Network, name: str) -> Optional[Tensor]:
 
 
 def _sum_seconds(like: Tensor, device: Device, caches: Caches) -> float:
-    clock, other = device.clock(), torch.zeros_like(like)
+    clock, lead, other = device.clock(), HostLead(device), torch.zeros_like(like)
 
     def once() -> list[Any]:
         caches.settle([other])
-        begin = clock.mark()
-        like.add_(other)
-        return [begin, clock.mark()]
+        with lead.ahead("sum"):
+            begin = clock.mark()
+            like.add_(other)
+            return [begin, clock.mark()]
 
     [samples] = intervals(clock, once, 0, fewest=3, most=3, warm_ups=warm_ups(device))
     return summarise(samples)["median"]

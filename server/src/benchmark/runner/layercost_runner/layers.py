@@ -16,6 +16,7 @@ from .caches import Caches
 from .device import Device, is_out_of_memory
 from .events import Events, log
 from .gradient_sums import measure_gradient_sums
+from .host_lead import HostLead
 from .measure import fixed_gradients, gradients_of, intervals, summarise, warm_ups
 from .network import Environment, Network, OperatorFailure
 from .operators import Unsupported
@@ -24,6 +25,8 @@ from .program import CannotWrite, record
 
 #: Past this multiple of the budget layers are no longer measured.
 PATIENCE = 3.0
+#: Of backward, in the order in which they are timed.
+PARTS = ("backward", "dataGradient", "weightGradient")
 
 
 def measure_layers(network: Network, device: Device, events: Events, begin: float) -> None:
@@ -158,30 +161,37 @@ def _layer(network: Network, layer: Layer, device: Device, caches: Caches, share
     # Backward as a whole, and apart where there is something to tell apart.
     wanted = [[*data, *weights], *([data, weights] if data and weights else [])] if differentiates else []
 
+    lead = HostLead(device)
+    parts = PARTS[: len(wanted)]
+
     def once() -> list[Any]:
+        marks: list[Any] = []
         caches.settle(given)
         # Casts of weights are remembered for as long as autocast is entered: each run makes them, as each step does.
-        with gradients_of(plan), device.autocast():
-            marks = [clock.mark()]
+        with gradients_of(plan), device.autocast(), lead.ahead("forward"):
+            marks.append(clock.mark())
             outputs = forward()
             marks.append(clock.mark())
         taking = [output for output in outputs if output.requires_grad]
-        for leaves in wanted:
+        for part, leaves in zip(parts, wanted):
             caches.settle(targets)
-            marks.append(clock.mark())
-            autograd.grad(taking, leaves, targets, retain_graph=leaves is not wanted[-1], allow_unused=True)
-            marks.append(clock.mark())
+            with lead.ahead(part):
+                marks.append(clock.mark())
+                autograd.grad(taking, leaves, targets, retain_graph=leaves is not wanted[-1], allow_unused=True)
+                marks.append(clock.mark())
         return marks
 
     most = 20 if device.kind == "cpu" else 50
-    spans = intervals(clock, once, share, fewest=1, most=most, warm_ups=warm_ups(device))[0::2]
+    first = warm_ups(device)
+    spans = intervals(clock, once, share, fewest=1, most=most, warm_ups=first)[0::2]
     backward = [summarise(times) for times in spans[1:]]
     both = {"backward": backward[0]} if backward else {"backward": None}
     if len(backward) == 3:
         apart = {"dataGradient": backward[1], "weightGradient": backward[2]}
     else:
         apart = {"dataGradient" if data else "weightGradient": backward[0]} if backward else {}
-    return {"forward": summarise(spans[0]), **both, **apart}
+    host = {part: seconds for part in ("forward", *parts) if (seconds := lead.seconds(part, first)) is not None}
+    return {"forward": summarise(spans[0]), **both, **apart, **({"host": host} if host else {})}
 
 
 def _written_layer(

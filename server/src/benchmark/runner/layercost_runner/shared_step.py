@@ -44,7 +44,6 @@ def measure_shared_step(given: dict[str, Any], plan: Plan, device: Device, ranks
     whole = timed("the step alone", alone, Update(plan, device, network.parameters()), targets, _always, 0.0)
     shared = _fully_sharded if is_sharded else _data_parallel
     forward_pass, owned, within = shared(given, network, alone, targets, device, events)
-    device.reset_peak()
     together = timed(f"the step of {ranks.count}", forward_pass, Update(plan, device, owned), targets, within, 0.5)
     events.send(
         "sharedStep",
@@ -69,6 +68,8 @@ def _timed(plan: Plan, device: Device, ranks: Ranks, events: Events) -> Callable
         begin: float,
     ) -> Times:
         def between(index: int, repeats: int) -> None:
+            if index == 0:
+                device.reset_peak()
             events.progress(f"{phase}, {index + 1} of {repeats}", begin + 0.5 * index / repeats, 1)
 
         step = Step(plan, device, forward_pass, update, targets, within, ranks.agree)
@@ -159,7 +160,8 @@ def _fully_sharded(
         root.set_requires_gradient_sync(last)
         yield
 
-    return root, list(root.parameters()), within
+    # On a GPU, FSDP moves what a root is given to it, and takes it for granted that there is something.
+    return lambda: root({}), list(root.parameters()), within
 
 
 @dataclass(frozen=True)
@@ -280,8 +282,8 @@ class _Root(nn.Module):
         rest = [name for name, tensor in self._stored.items() if tensor.requires_grad and name not in held]
         self._own = _own_parameters(self, network, rest)
 
-    def forward(self) -> list[Tensor]:
-        activations: dict[str, Tensor] = {}
+    def forward(self, given: dict[str, Tensor]) -> list[Tensor]:
+        activations = dict(given)
         for written in self._written:
             segment = written.segment
             index = self._unit_at.get(written.position)

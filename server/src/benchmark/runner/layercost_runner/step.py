@@ -8,6 +8,7 @@ layer that the model does not have is timed.
 from __future__ import annotations
 
 import contextlib
+import time
 from dataclasses import dataclass
 from typing import Any, Callable, ContextManager, Optional, Sequence
 
@@ -52,7 +53,7 @@ def measure_step(network: Network, device: Device, events: Events) -> tuple[dict
 
 
 def _no_step(reason: str) -> dict[str, Any]:
-    nothing = dict.fromkeys(("whole", "forward", "backward", "update", "peakMemoryBytes"))
+    nothing = dict.fromkeys(("whole", "forward", "backward", "update", "peakMemoryBytes", "peakReservedBytes", "host"))
     return {**nothing, "reason": reason}
 
 
@@ -69,16 +70,19 @@ def _step(network: Network, device: Device, events: Events) -> tuple[dict[str, A
     step = Step(plan, device, forward_pass, update, targets)
 
     def between(index: int, repeats: int) -> None:
+        if index == 0:
+            # What the search for kernels took in the warm-up is no part of a step.
+            device.reset_peak()
         events.progress(f"step {index + 1} of {repeats}", 0.15 + (STEP_SHARE - 0.15) * index / repeats, 1)
 
     events.progress("warming up", 0.12, 1)
-    device.reset_peak()
     times = step.times(STEP_SHARE * plan.budget_seconds, warm_ups=warm_ups(device), between=between)
 
     def again() -> dict[str, Any]:
         return summarise(step.times(0, most=3).whole)
 
-    return {**times.summaries(plan), "peakMemoryBytes": device.peak_memory()}, again
+    memory = {"peakMemoryBytes": device.peak_memory(), "peakReservedBytes": device.peak_reserved_memory()}
+    return {**times.summaries(plan), **memory, "host": times.host}, again
 
 
 def first_forward(network: Network, device: Device, events: Events) -> list[Tensor]:
@@ -126,11 +130,18 @@ class Step:
         between: Optional[Callable[[int, int], None]] = None,
     ) -> Times:
         clock = self.device.clock()
-        spans = intervals(
-            clock, lambda: self.once(clock), share, 3, most, warm_ups=warm_ups, between=between, agree=self.agree
-        )
+        host: list[float] = []
+
+        def once() -> list[Any]:
+            begin = time.perf_counter()
+            marks = self.once(clock)
+            host.append(time.perf_counter() - begin)
+            return marks
+
+        spans = intervals(clock, once, share, 3, most, warm_ups=warm_ups, between=between, agree=self.agree)
         self.update.clear_gradients()
-        return Times(spans)
+        # Once the queue of the GPU is full, the host waits for it: the quickest run tells how long launching takes.
+        return Times(spans, None if self.device.kind == "cpu" else min(host[warm_ups:]))
 
     def once(self, clock: Clock) -> list[Any]:
         plan = self.plan
@@ -153,9 +164,13 @@ class Step:
 
 
 class Times:
-    """Of runs of the step, in seconds: between its marks are forward and backward of each pass, then the update."""
+    """
+    Of runs of the step, in seconds: between its marks are forward and backward of each pass, then the update. `host`: what
+    launching a step takes at least; None on a processor, where that is the step.
+    """
 
-    def __init__(self, spans: Sequence[Sequence[float]]) -> None:
+    def __init__(self, spans: Sequence[Sequence[float]], host: Optional[float]) -> None:
+        self.host = host
         *passes, self.update = spans
         self.forward = [sum(each) for each in zip(*passes[0::2])]
         self.backward = [sum(each) for each in zip(*passes[1::2])]
