@@ -138,6 +138,8 @@ test('the sample marked throughout takes what is asked, and the marks where noth
     ['block', 2.84, 24],
     ['selective', 2.36, 47],
     ['alternate', 2.55, 37],
+    ['alternate-block', 2.57, 43],
+    ['attention', 2.41, 63],
   ]);
 });
 
@@ -161,10 +163,107 @@ layers:
     ['selective', (4 * (8 * 64 + 8 * 256) + 8 * 64) * 4],
     // The first product of each block alone.
     ['alternate', 4 * (8 * 64 + 8 * 256) * 4],
+    // The second and the fourth keep what goes in.
+    ['alternate-block', (4 * 8 * 64 + 2 * 8 * 256) * 4],
+    // No block has attention.
+    ['attention', 4 * (8 * 64 + 8 * 256) * 4],
   ] as const)('%s', (checkpoint, bytes) => {
     const { totals } = costOf(openText(text), { checkpoint, precision: 'fp32', optimizer: 'sgd' });
     expect(totals.memory.activations).toBe(bytes);
   });
+});
+
+/**
+ * Korthikanti et al., arXiv:2205.05198, section 5: of a layer with a heads, the core of attention keeps 5·a·s²·b bytes in half
+ * precision, with a mask of dropout of a byte, and takes 4·b·s²·h FLOPs to compute again.
+ */
+describe.each([
+  ['eager', 4],
+  ['eager', 24],
+  ['fused', 4],
+  ['fused', 24],
+] as const)('the core of %s attention in %i blocks', (core, blocks) => {
+  const [seq, width, heads, batch] = [256, 512, 8, 2];
+  const opened = openText(`name: m
+dims: { batch: 1, seq: ${seq}, d: ${width}, a: ${heads} }
+inputs:
+  x: float32[batch, seq, d]
+blocks:
+  layer:
+    - norm: LayerNorm(d)
+    - query: Linear(d, d)
+    - query_heads: reshape((batch, seq, a, d/a))
+    - query_rows: permute(0, 2, 1, 3)
+    - key: Linear(d, d) from norm
+    - key_heads: reshape((batch, seq, a, d/a))
+    - key_rows: permute(0, 2, 1, 3)
+    - value: Linear(d, d) from norm
+    - value_heads: reshape((batch, seq, a, d/a))
+    - value_rows: permute(0, 2, 1, 3)
+    - core: scaled_dot_product_attention(query_rows, key_rows, value_rows)
+    - rows: permute(0, 2, 1, 3)
+    - merged: reshape((batch, seq, d))
+    - out: Linear(d, d)
+    - res: add(out, input)
+layers:
+  - h: layer() * ${blocks}
+`);
+  const cost = (checkpoint: 'none' | 'attention') =>
+    costOf(opened, {
+      batch,
+      precision: 'fp16',
+      checkpoint,
+      framework: { name: 'megatron', options: { attention: core, 'launch-us': '0.1' } },
+    });
+  const [none, again] = [cost('none'), cost('attention')];
+  const cores = ({ layers }: StepCost) => layers.filter(({ name }) => name.endsWith('core'));
+
+  test('is computed again in backward, and nothing else', () => {
+    const before = cores(none);
+    expect(before).toHaveLength(blocks);
+    for (const [index, { time, notes }] of cores(again).entries()) {
+      expect(notes).toContain('recomputed in backward');
+      expect(time?.forward).toBeCloseTo(before[index]?.time?.forward ?? 0, 12);
+      const whole = (before[index]?.time?.forward ?? 0) + (before[index]?.time?.backward ?? 0);
+      expect(time?.backward).toBeCloseTo(whole, 12);
+    }
+    const others = ({ layers }: StepCost): readonly number[] =>
+      layers.filter(({ name }) => !name.endsWith('core')).map(({ time }) => time.backward ?? Number.NaN);
+    for (const [index, time] of others(again).entries())
+      expect(time).toBeCloseTo(others(none)[index] ?? 0, 12);
+  });
+
+  test('keeps what goes in alone', () => {
+    const left = none.totals.memory.activations - again.totals.memory.activations;
+    // Without dropout the softmax. Fused attention never has it: beside the result, which the next product reads too, it keeps a
+    // statistic of each row.
+    const kept = core === 'eager' ? 2 * heads * seq * seq * batch : 4 * heads * seq * batch;
+    expect(left).toBe(blocks * kept);
+  });
+});
+
+test('a GPT layer without the core of its attention keeps 5·a·s²·b bytes less', () => {
+  const [seq, width, heads, batch, blocks] = [256, 512, 8, 2, 6];
+  const opened = openText(`name: m
+dims: { batch: 1, seq: ${seq}, d: ${width} }
+inputs:
+  x: float32[batch, seq, d]
+blocks:
+  layer:
+    - norm: LayerNorm(d)
+    - attn: MultiheadAttention(d, ${heads}, dropout=0.1, causal=True, fused=False)
+    - res: add(attn, input)
+layers:
+  - h: layer() * ${blocks}
+`);
+  const kept = (checkpoint: 'none' | 'attention'): number =>
+    costOf(opened, {
+      batch,
+      precision: 'fp16',
+      checkpoint,
+      framework: { name: 'megatron', options: { attention: 'eager' } },
+    }).totals.memory.activations;
+  expect(kept('none') - kept('attention')).toBe(blocks * 5 * heads * seq * seq * batch);
 });
 
 test('a model without blocks says that nothing changes', () => {

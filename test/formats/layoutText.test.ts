@@ -86,6 +86,30 @@ mode = "full"`,
       ...torchtitan({ sharding: 'hybrid' }),
     },
   ],
+  ...(
+    [
+      ['--recompute-activations', 'attention'],
+      ['--recompute-granularity selective', 'attention'],
+      ['--recompute-granularity selective --recompute-modules core_attn', 'attention'],
+    ] as const
+  ).map(
+    ([flags, checkpoint]) =>
+      [`--micro-batch-size 4 ${flags}`, { parallel: { microBatch: 4 }, checkpoint, ...megatron() }] as const,
+  ),
+  ...(
+    [
+      ['', 'alternate-block'],
+      ['\nselective_ac_option = "2"', 'alternate-block'],
+      ["\nselective_ac_option = 'op'", 'alternate'],
+      ['\nselective_ac_option = "1"', 'block'],
+    ] as const
+  ).map(
+    ([option, checkpoint]) =>
+      [
+        `tensor_parallel_degree = 2\n[activation_checkpoint]\nmode = "selective"${option}`,
+        { parallel: { tensor: 2 }, checkpoint, ...torchtitan() },
+      ] as const,
+  ),
   [
     '--parallelism.tensor_parallel_degree 2 --parallelism.data_parallel_shard_degree=-1 --training.local_batch_size 4 --training.global_batch_size 64 --parallelism.fsdp_reshard_after_forward never',
     {
@@ -138,8 +162,20 @@ test.each([
     '`num-layers-per-virtual-pipeline-stage` needs `num-layers`; give it, or `num-virtual-stages-per-pipeline-rank`',
   ],
   [
-    '--micro-batch-size 1 --recompute-granularity selective',
-    '`recompute-granularity selective` recomputes attention alone, as fused attention does by itself; leave it out, or use full',
+    '--micro-batch-size 1 --recompute-granularity some',
+    '`recompute-granularity` is full or selective, not "some"',
+  ],
+  [
+    '--micro-batch-size 1 --recompute-granularity selective --recompute-modules mlp',
+    '`recompute-modules mlp` is not costed; use core_attn, or recompute-granularity full',
+  ],
+  [
+    '--parallelism.tensor_parallel_degree 2 --activation_checkpoint.mode selective --activation_checkpoint.selective_ac_option 3',
+    '`selective_ac_option` "3" is not costed; use op or 2',
+  ],
+  [
+    '--parallelism.tensor_parallel_degree 2 --activation_checkpoint.mode half',
+    '`activation_checkpoint.mode` is none or full or selective, not "half"',
   ],
   [
     '--micro-batch-size 1 --cp-comm-type ring',

@@ -10,7 +10,7 @@ import { frameworkOf, type ParallelRow, predictRow } from './parallelRow.ts';
 
 /**
  * Megatron-LM's published steps, interleaved or not, on DGX A100. Its softmax is fused with scale and mask, and its attention
- * is not; a full recomputation is one of each layer. `undefined` where the table is absent.
+ * is not; a full recomputation is one of each layer, a selective one of the core of attention. `undefined` where the table is absent.
  */
 export function megatronRows(
   shared: string,
@@ -21,8 +21,7 @@ export function megatronRows(
   const all = readMeasured(folder, 'megatron_papers.csv').filter(({ table }) =>
     ['narayanan2021-table1', 'korthikanti2022-table5'].includes(table ?? ''),
   );
-  const full = all.filter(({ recompute }) => recompute === 'full');
-  return { rows: full.flatMap((row) => predictMegatron(row, framework)), all: all.length };
+  return { rows: all.flatMap((row) => predictMegatron(row, framework)), all: all.length };
 }
 
 function predictMegatron(row: MeasuredRow, framework: string): readonly ParallelRow[] {
@@ -40,7 +39,7 @@ function predictMegatron(row: MeasuredRow, framework: string): readonly Parallel
   return predictRow({ ...row, grad_accum: String(microBatches) }, opened, machine('dgx-a100'), {
     precision: 'fp16',
     optimizer: 'adam',
-    checkpoint: 'block',
+    checkpoint: row.recompute === 'full' ? 'block' : 'attention',
     ...frameworkOf(framework),
     parallel: {
       tensor: numberIn(row, 'tp'),

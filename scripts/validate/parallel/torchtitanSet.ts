@@ -13,7 +13,13 @@ const sizes = {
   'llama3.1-405b': { layers: 126, hidden: 16384, heads: 128, groups: 8, width: 53248 },
 } as const;
 
-const checkpoints = { none: 'none', selective: 'selective', full: 'block' } as const;
+/** Its files for Llama 3 select by operator: `selective_ac_option = "op"` (train_configs/llama3_8b.toml). */
+const checkpoints = {
+  none: 'none',
+  selective: 'alternate',
+  'per-op selective': 'alternate',
+  full: 'block',
+} as const;
 
 export const torchtitanSet = (rows: readonly MeasuredRow[]): LayoutSet => ({
   title:
@@ -25,7 +31,7 @@ export const torchtitanSet = (rows: readonly MeasuredRow[]): LayoutSet => ({
     )?.[1];
     if (model === undefined) return { left: 'another model' };
     if (row.precision === 'fp8-rowwise') return { left: 'FP8 with scales of rows' };
-    if (checkpoint === undefined) return { left: 'checkpoints by operator' };
+    if (checkpoint === undefined) return { left: 'other checkpoints' };
     const [tensor, pipeline, context] = [numberIn(row, 'tp'), numberIn(row, 'pp'), numberIn(row, 'cp')];
     const replicas = numberIn(row, 'gpus') / (tensor * pipeline * context);
     const local = numberIn(row, 'global_batch') / replicas;

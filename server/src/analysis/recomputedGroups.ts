@@ -5,7 +5,7 @@ import { memoizeRecent } from '../model/memoizeRecent.ts';
 import type { Checkpoint } from '../model/scenario.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
 import { repeatedBlocks } from './repeatedBlocks.ts';
-import type { FoldLayout } from './repetition/foldGraph.ts';
+import { type FoldLayout, foldedIndex } from './repetition/foldGraph.ts';
 
 /** Aligned with the operators of a graph. */
 export interface RecomputedGroups {
@@ -61,13 +61,22 @@ function findGroups(
   const count = analysis.folded?.layout.count ?? analysis.graph.operators.length;
   const keyOf = new Array<string | number | undefined>(count).fill(undefined);
   const keepingOf = new Map<string | number, Keeping>();
+  const keyWithin = checkpoint === 'attention' ? attentionCores(analysis) : undefined;
+  const ordinals = new Map<string, number>();
   for (const [index, { marks, operators }] of layers.entries()) {
-    const mark = marks?.recomputed;
     const block = blocks?.[index];
-    const key = block ?? mark;
-    if (key === undefined) continue;
-    for (const operator of operators) keyOf[operator] = key;
-    keepingOf.set(key, typeof key === 'number' ? 'nothing' : ofBlocks);
+    if (block !== undefined && !ordinals.has(block)) ordinals.set(block, ordinals.size);
+    // The second block is the first that is computed again (torchtitan, activation_checkpoint.py, `ac_freq`).
+    const isKept =
+      checkpoint === 'alternate-block' && block !== undefined && (ordinals.get(block) ?? 0) % 2 === 0;
+    const ofLayer = block ?? marks?.recomputed;
+    if (ofLayer === undefined || isKept) continue;
+    for (const operator of operators) {
+      const key = block !== undefined && keyWithin !== undefined ? keyWithin(operator) : ofLayer;
+      if (key === undefined) continue;
+      keyOf[operator] = key;
+      keepingOf.set(key, typeof key === 'number' ? 'nothing' : ofBlocks);
+    }
   }
   const numbers = new Map<string | number, number>();
   const keeping: Keeping[] = [];
@@ -85,6 +94,29 @@ function findGroups(
 }
 
 /**
+ * Which core of attention an operator is of, from the product of queries and keys to that with values; `undefined` where of none.
+ * One operator may be all of it.
+ */
+function attentionCores(analysis: ModelAnalysis): (operator: number) => string | undefined {
+  const { folded } = analysis;
+  const { composites, graph } = folded?.analysis ?? analysis;
+  return (operator) => {
+    const like = folded === undefined ? operator : foldedIndex(folded.layout, operator);
+    const composite = composites.get(like);
+    const [first] = composite?.kind === 'attention' ? composite.operators : [];
+    if (first !== undefined) return `attention ${operator - like + first}`;
+    return attentionTypes.has(graph.operators[like]?.type ?? '') ? `attention ${operator}` : undefined;
+  };
+}
+
+/** Operators that are all of the core. */
+const attentionTypes: ReadonlySet<string> = new Set([
+  'Attention',
+  'MultiHeadAttention',
+  'GroupQueryAttention',
+]);
+
+/**
  * The groups of a graph with blocks left out. What is left out begins and ends within a group where the blocks that
  * were found alike do not begin where the groups do: what is left of the two is one group.
  */
@@ -93,7 +125,12 @@ export function foldGroups(
   { count, cut, period, copies }: FoldLayout,
 ): RecomputedGroups {
   const resume = cut + copies * period;
-  const left = (groupOf[resume] ?? 0) - (groupOf[cut] ?? 0);
+  const begunBefore = (end: number): number => {
+    let last = -1;
+    for (let index = 0; index < end; index += 1) last = Math.max(last, groupOf[index] ?? -1);
+    return last + 1;
+  };
+  const left = begunBefore(resume) - begunBefore(cut);
   const folded = new Int32Array(count - copies * period);
   folded.set(groupOf.subarray(0, cut));
   const kept = keeping.slice();

@@ -92,7 +92,7 @@ const scenarioOptions: readonly (readonly [string, string])[] = [
   ],
   [
     '--checkpoint NAME',
-    'what blocks keep for backward: none (keep all), block (inputs only), selective (matmuls and attention too) or alternate (every second matmul)',
+    'what blocks keep for backward: none (keep all), block (inputs only), selective (matmuls and attention too), alternate (every second matmul), alternate-block (all of every other block) or attention (all but its core)',
   ],
   [
     '--parallel WORDS',

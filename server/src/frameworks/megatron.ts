@@ -133,7 +133,13 @@ export const megatron: FrameworkEntry = {
   create: (options) => {
     const isWide = options.get('gradient-dtype') === 'fp32';
     const eager = eagerPytorch(
-      new Map([...options, ['weights', 'half-with-copy'], ['gradients', isWide ? 'fp32-sums' : 'new']]),
+      new Map([
+        ...options,
+        ['weights', 'half-with-copy'],
+        ['gradients', isWide ? 'fp32-sums' : 'new'],
+        // `CheckpointFunction` of megatron/core/tensor_parallel/random.py runs all that it was given again.
+        ['reentrant', 'true'],
+      ]),
       false,
       megatronLaunch,
     );

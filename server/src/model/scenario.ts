@@ -20,9 +20,19 @@ export type Optimizer = (typeof optimizers)[number];
  * - `none`: all that backward needs;
  * - `block`: what goes in (torch.utils.checkpoint around each block);
  * - `selective`: what goes in, and what its products and attention give, which cost the most to compute again;
- * - `alternate`: as `selective`, but of the matrix products every second one (torchtitan's `selective` with option `op`).
+ * - `alternate`: as `selective`, but of the matrix products every second one (torchtitan's `selective` with option `op`);
+ * - `alternate-block`: as `block` in every second block, and all in the others (torchtitan's `selective` with option `2`);
+ * - `attention`: all but what the core of attention makes between queries, keys and values and its result (Megatron-LM's
+ *   `--recompute-granularity selective`: Korthikanti et al., arXiv:2205.05198, section 5).
  */
-export const checkpoints = ['none', 'block', 'selective', 'alternate'] as const;
+export const checkpoints = [
+  'none',
+  'block',
+  'selective',
+  'alternate',
+  'alternate-block',
+  'attention',
+] as const;
 export type Checkpoint = (typeof checkpoints)[number];
 
 /**

@@ -5,7 +5,11 @@ import { expect, it } from 'vitest';
 import { launcherOptions } from '../../../server/src/estimate/planner/launcherOptions.ts';
 import { readLayoutText } from '../../../server/src/formats/layouts/readLayoutText.ts';
 import { findFramework } from '../../../server/src/frameworks/registry.ts';
-import type { FrameworkChoice, ParallelScenario } from '../../../server/src/model/scenario.ts';
+import {
+  checkpoints,
+  type FrameworkChoice,
+  type ParallelScenario,
+} from '../../../server/src/model/scenario.ts';
 import { chunksOfSchedule } from '../../../server/src/schedule/pipelineSchedules.ts';
 
 const frameworks: readonly FrameworkChoice[] = [
@@ -36,7 +40,7 @@ const planned = fc
     microBatch: ways,
     passes: fc.constantFrom(1, 4, 8),
     order: fc.constantFrom(...orders),
-    checkpoint: fc.constantFrom('none' as const, 'selective' as const, 'block' as const),
+    checkpoint: fc.constantFrom(...checkpoints),
     framework: fc.constantFrom(...frameworks),
   })
   .map(({ order, ...layout }) => ({ ...layout, ...(layout.pipeline === 1 ? orders[0] : order) }))

@@ -218,7 +218,8 @@ it('a model without blocks is not cut, and one that fits nowhere says so', () =>
 });
 
 it('the ways to checkpoint that are tried are ways there are', () => {
-  for (const name of ['none', 'selective', 'block']) expect(checkpoints).toContain(name);
+  for (const name of ['none', 'selective', 'attention', 'alternate', 'block'])
+    expect(checkpoints).toContain(name);
 });
 
 /** Three matrices of 512 × 4,096 in each of 64 experts of 8 blocks: 3.2 billion weights, most of them of experts. */

@@ -2,7 +2,7 @@
 
 import { findFramework } from '../../frameworks/registry.ts';
 import { pytorchSchedules, stagesOfTorchtitan } from '../../model/pytorchSchedules.ts';
-import type { ContextExchange, FrameworkChoice } from '../../model/scenario.ts';
+import type { Checkpoint, ContextExchange, FrameworkChoice } from '../../model/scenario.ts';
 import { parallelText } from './parallelText.ts';
 import type { LayoutCandidate } from './searchLayouts.ts';
 
@@ -40,10 +40,8 @@ export function launcherOptions(candidate: PlannedLayout): readonly LauncherOpti
     ...(name === 'deepspeed-zero' ? ['--use-distributed-optimizer'] : []),
     ...(name === 'megatron' ? megatronFlags(options) : []),
     ...(shardsWeights ? ['--use-torch-fsdp2'] : []),
-    ...(checkpoint === 'block'
-      ? ['--recompute-granularity full --recompute-method uniform --recompute-num-layers 1']
-      : []),
-  ];
+    megatronCheckpoints[checkpoint] ?? '',
+  ].filter((flag) => flag !== '');
   const torchtitan = [
     `--parallelism.tensor_parallel_degree ${tensor}`,
     `--parallelism.pipeline_parallel_degree ${pipeline}`,
@@ -56,7 +54,7 @@ export function launcherOptions(candidate: PlannedLayout): readonly LauncherOpti
       : `--parallelism.data_parallel_shard_degree 1 --parallelism.data_parallel_replicate_degree ${replicas}`,
     `--training.local_batch_size ${pipeline > 1 ? microBatch * passes : microBatch}`,
     `--training.global_batch_size ${batch}`,
-    `--activation_checkpoint.mode ${checkpoint === 'block' ? 'full' : checkpoint === 'selective' ? 'selective' : 'none'}`,
+    `--activation_checkpoint.mode ${torchtitanCheckpoints[checkpoint] ?? 'none'}`,
   ];
   const own = [
     `--gpus ${tensor * context * pipeline * replicas}`,
@@ -74,15 +72,15 @@ export function launcherOptions(candidate: PlannedLayout): readonly LauncherOpti
   });
   return [
     { launcher: 'layercost report', text: own.join(' ') },
-    // Its selective checkpointing computes attention again, and keeps all else.
     ...(findFramework('megatron')?.layout?.schedules?.includes(schedule) === true &&
-    checkpoint !== 'selective' &&
+    megatronCheckpoints[checkpoint] !== undefined &&
     name !== 'torchtitan'
       ? [{ launcher: 'Megatron-LM', text: megatron.join(' ') }]
       : []),
     // Without shards of weights it computes in fp32 beside tensor parallelism and pipelines. It has no sharded update alone.
     ...((shardsWeights || (name === 'pytorch-ddp' && tensor * pipeline * context * expert === 1)) &&
     pytorchSchedules[schedule] !== undefined &&
+    torchtitanCheckpoints[checkpoint] !== undefined &&
     chunks === stagesOfTorchtitan(schedule)
       ? [{ launcher: 'torchtitan', text: torchtitan.join(' ') }]
       : []),
@@ -96,6 +94,21 @@ export function launcherOptions(candidate: PlannedLayout): readonly LauncherOpti
       : []),
   ];
 }
+
+/** Its selective checkpointing computes attention again, and keeps all else. What it has not is left out. */
+const megatronCheckpoints: Partial<Readonly<Record<Checkpoint, string>>> = {
+  none: '',
+  block: '--recompute-granularity full --recompute-method uniform --recompute-num-layers 1',
+  attention: '--recompute-granularity selective --recompute-modules core_attn',
+};
+
+/** Its selective checkpointing keeps every second product, or computes every second block again. */
+const torchtitanCheckpoints: Partial<Readonly<Record<Checkpoint, string>>> = {
+  none: 'none',
+  block: 'full',
+  alternate: 'selective --activation_checkpoint.selective_ac_option op',
+  'alternate-block': 'selective --activation_checkpoint.selective_ac_option 2',
+};
 
 /** Where nothing else is asked for. */
 const exchangeOf = ({ name }: FrameworkChoice): ContextExchange =>

@@ -3,7 +3,7 @@
  *
  * Degrees are those that divide the GPUs: of tensor and pipeline parallelism, of context parallelism where sequences are long, of
  * expert parallelism where there are experts. For each set, micro-batches are doubled while the step gets shorter, and activations
- * are kept as far as they fit: all, all but attention, or what goes into blocks. The search goes from few GPUs of a copy to many,
+ * are kept as far as they fit: all, what the framework selects, or what goes into blocks. The search goes from few GPUs of a copy to many,
  * and ends where a copy has eight times the GPUs of the smallest that fits: more of them exchange more and compute smaller
  * kernels. What cannot be among the layouts that are listed, by the bound of `layoutBound.ts`, is not costed. Last, the fastest
  * pipelines are tried with other schedules.
@@ -195,7 +195,7 @@ function* tryMicroBatch(
     return 0;
   }
   let costed = 0;
-  for (const checkpoint of checkpointsOf(search, before)) {
+  for (const checkpoint of checkpointsOf(search, framework, before)) {
     const candidate = candidateOf(search, degrees, framework, microBatch, checkpoint);
     costed += 1;
     yield;
@@ -220,12 +220,20 @@ function* tryMicroBatch(
 /** A larger micro-batch keeps no more than the smaller one had room for. */
 function checkpointsOf(
   { checkpoint, blocks }: LayoutSearch,
+  { name }: FrameworkChoice,
   before: LayoutCandidate | undefined,
 ): readonly Checkpointing[] {
   if (checkpoint !== undefined) return [checkpoint];
-  const all: readonly Checkpointing[] = blocks === 0 ? ['none'] : ['none', 'selective', 'block'];
+  const all: readonly Checkpointing[] =
+    blocks === 0 ? ['none'] : ['none', ownSelection[name] ?? 'selective', 'block'];
   return before === undefined ? all : all.slice(all.indexOf(before.checkpoint));
 }
+
+/** What a framework's own selective checkpointing keeps. */
+const ownSelection: Readonly<Record<string, Checkpointing>> = {
+  megatron: 'attention',
+  torchtitan: 'alternate',
+};
 
 function candidateOf(
   { gpus, globalBatch, cost: costOf }: LayoutSearch,

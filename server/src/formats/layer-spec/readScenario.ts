@@ -59,7 +59,7 @@ export const scenarioKeys = {
   checkpoint: {
     kind: checkpoints,
     documentation:
-      'What repeated blocks keep for backward: all activations (none), their inputs (block), or also the outputs of all matmuls (selective) or of every second one (alternate).',
+      'What repeated blocks keep for backward: all activations (none), their inputs (block), the outputs of all matmuls too (selective) or of every second one (alternate), all of every other block (alternate-block), or all but the core of attention (attention).',
   },
   parallel: {
     kind: 'group',

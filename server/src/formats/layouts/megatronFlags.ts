@@ -46,7 +46,14 @@ const exchanges: Readonly<Record<string, ContextExchange>> = {
   a2a: 'all-to-all',
 };
 
-const others = ['sequence-parallel', 'cp-comm-type', 'recompute-granularity', 'recompute-method'] as const;
+const others = [
+  'sequence-parallel',
+  'cp-comm-type',
+  'recompute-activations',
+  'recompute-granularity',
+  'recompute-method',
+  'recompute-modules',
+] as const;
 const known: readonly string[] = [...Object.keys(counts), ...helpers, ...Object.keys(options), ...others];
 /** About parallelism, and without an effect on a step's cost. */
 const idle: readonly string[] = ['use-tp-pp-dp-mapping', 'distributed-backend', 'recompute-num-layers'];
@@ -69,10 +76,20 @@ export function readMegatronFlags(text: string): GroupResult<LayoutRequest> {
   if (exchange !== undefined && exchanges[exchange] === undefined)
     problems.push(`\`cp-comm-type\` is ${Object.keys(exchanges).join(' or ')}, not "${exchange}"`);
   const recompute = flags.get('recompute-granularity');
-  if (recompute !== undefined && recompute !== 'full')
+  const modules = flags.get('recompute-modules');
+  if (recompute !== undefined && recompute !== 'full' && recompute !== 'selective')
+    problems.push(`\`recompute-granularity\` is full or selective, not "${recompute}"`);
+  if (modules !== undefined && modules !== 'core_attn')
     problems.push(
-      `\`recompute-granularity ${recompute}\` recomputes attention alone, as fused attention does by itself; leave it out, or use full`,
+      `\`recompute-modules ${modules}\` is not costed; use core_attn, or recompute-granularity full`,
     );
+  // Without a granularity nothing is computed again, but for the old name of the core alone (megatron/training/arguments.py).
+  const checkpoint =
+    recompute === 'full'
+      ? 'block'
+      : recompute === 'selective' || flags.has('recompute-activations')
+        ? 'attention'
+        : undefined;
   if (flags.get('recompute-method') === 'block')
     problems.push('`recompute-method block` recomputes some of the layers, which is not costed; use uniform');
   const chunks = chunksOf(numbers, problems);
@@ -99,7 +116,7 @@ export function readMegatronFlags(text: string): GroupResult<LayoutRequest> {
       framework: flags.has('use-torch-fsdp2')
         ? { name: 'pytorch-fsdp', options: {} }
         : { name: 'megatron', options: Object.fromEntries(set) },
-      ...(recompute === 'full' ? { checkpoint: 'block' } : {}),
+      ...(checkpoint === undefined ? {} : { checkpoint }),
       ...(flags.has('bf16') ? { precision: 'bf16' } : flags.has('fp16') ? { precision: 'fp16' } : {}),
     },
     problems: [...problems, ...own],

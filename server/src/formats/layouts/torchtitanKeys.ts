@@ -28,7 +28,13 @@ type Key = (typeof keys)[number];
 const checkpoints: Readonly<Record<string, Checkpoint>> = {
   none: 'none',
   full: 'block',
-  selective: 'selective',
+};
+
+/** What `selective` means, by `selective_ac_option`: torchtitan/config/job_config.py, whose default is every second layer. */
+const selections: Readonly<Record<string, Checkpoint>> = {
+  op: 'alternate',
+  '2': 'alternate-block',
+  '1': 'block',
 };
 
 export const isTorchtitanText = (text: string): boolean =>
@@ -84,11 +90,13 @@ export function readTorchtitanKeys(text: string): GroupResult<LayoutRequest> {
       `\`pipeline_parallel_schedule\` "${asked}" is not costed; use ${Object.values(pytorchSchedules).join(' or ')}`,
     );
   const mode = given.get('activation_checkpoint.mode');
-  const checkpoint = mode === undefined ? undefined : checkpoints[mode];
-  if (mode !== undefined && checkpoint === undefined)
-    problems.push(
-      `\`activation_checkpoint.mode\` is ${Object.keys(checkpoints).join(' or ')}, not "${mode}"`,
-    );
+  const selection = given.get('activation_checkpoint.selective_ac_option') ?? '2';
+  const checkpoint =
+    mode === undefined ? undefined : mode === 'selective' ? selections[selection] : checkpoints[mode];
+  if (mode !== undefined && mode !== 'selective' && checkpoint === undefined)
+    problems.push(`\`activation_checkpoint.mode\` is none or full or selective, not "${mode}"`);
+  if (mode === 'selective' && checkpoint === undefined)
+    problems.push(`\`selective_ac_option\` "${selection}" is not costed; use op or 2`);
   const reshard = textOf('fsdp_reshard_after_forward');
   const parallel: ParallelRequest = {
     ...value.parallel,
