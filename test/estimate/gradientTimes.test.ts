@@ -25,6 +25,7 @@ function costOf(request: ScenarioRequest) {
 }
 
 const ddp = { name: 'pytorch-ddp', options: {} };
+const wide = { name: 'deepspeed-zero', options: { stage: '1', 'grad-accum-dtype': 'fp32' } };
 const fsdp = { name: 'pytorch-fsdp', options: { 'reduce-dtype': 'fp32' } };
 
 /** Bytes per element of a layer's gradient in a whole step, over those of as many steps of one pass on one GPU. */
@@ -37,6 +38,9 @@ test.each<[ScenarioRequest, number]>([
   // Buckets are filled and emptied once in a step: 16 bytes.
   [{ framework: ddp, gpus: 8 }, 16],
   [{ framework: ddp, gpus: 8, accumulate: 3 }, 40],
+  // Every pass casts, 6 bytes, and adds, 12; buckets are filled and emptied once.
+  [{ framework: wide, accumulate: 3 }, 0],
+  [{ framework: wide, gpus: 8, accumulate: 3 }, 16],
   // FSDP sends in each pass, 18 bytes, of which one GPU by itself has 4; a shard of fp32 is added to in each but the first.
   [{ framework: fsdp, gpus: 8 }, 14],
   [{ framework: fsdp, gpus: 8, accumulate: 3 }, 3 * 14 + 2 * (12 / 8)],
@@ -47,6 +51,14 @@ test.each<[ScenarioRequest, number]>([
   const [one] = costOf({ framework }).layers;
   const more = (step?.bytes.backward ?? 0) - passes * (one?.bytes.backward ?? 0);
   expect(more / elements).toBeCloseTo(bytesPerElement, 6);
+});
+
+test('a cast to fp32 and an addition to the sum move 18 bytes for each element', () => {
+  const [alone] = costOf({
+    framework: { name: 'pytorch-ddp', options: { weights: 'half-with-copy' } },
+  }).layers;
+  const [summed] = costOf({ framework: wide }).layers;
+  expect(((summed?.bytes.backward ?? 0) - (alone?.bytes.backward ?? 0)) / elements).toBeCloseTo(18, 6);
 });
 
 test('the time is that of moving the bytes', () => {

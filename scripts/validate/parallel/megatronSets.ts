@@ -55,7 +55,12 @@ export const vTrainCase = (row: MeasuredRow, launch?: number): LayoutCase => ({
   },
 });
 
-/** BLOOM's search for a layout: Megatron-DeepSpeed, ZeRO 1, every block computed again. */
+/**
+ * BLOOM's search for a layout: Megatron-DeepSpeed, ZeRO 1, every block computed again to its end (`--deepspeed-activation-checkpointing`),
+ * with CUDA_LAUNCH_BLOCKING=1, without which runs on 320 GPUs and more hung (chronicles-prequel.md, tr11-176B-ml.slurm). From the
+ * section on rebalancing on, gradients are added up in fp32 by its optimizer for bf16, and the first and the last stage have a block
+ * less, for the embedding and the head; before, training was in fp16.
+ */
 export const bloomSet = (rows: readonly MeasuredRow[]): LayoutSet => ({
   title: 'BLOOM: layouts of 13B to 206B on 8 to 384 A100',
   cases: rows.map((row): LayoutCase => {
@@ -79,15 +84,32 @@ export const bloomSet = (rows: readonly MeasuredRow[]): LayoutSet => ({
       ),
       cluster: machine('a100-80gb-400g'),
       request: {
-        precision: 'bf16',
         optimizer: 'adam',
         checkpoint: 'block',
-        ...frameworkOf('deepspeed-zero,stage=1,attention=eager,clip-norm=true,launch-us=60'),
-        parallel: parallelOf(row),
+        ...(row.section === 'Rebalancing layers'
+          ? {
+              precision: 'bf16',
+              ...frameworkOf(`${megatronDeepspeed},grad-accum-dtype=fp32`),
+              parallel: { ...parallelOf(row), stages: withEnds(numberIn(row, 'layers'), degree(row, 'pp')) },
+            }
+          : {
+              precision: 'fp16',
+              ...frameworkOf(megatronDeepspeed),
+              parallel: { ...parallelOf(row), stages: 'uniform' },
+            }),
       },
     };
   }),
 });
+
+const megatronDeepspeed =
+  'deepspeed-zero,stage=1,attention=eager,clip-norm=true,launch-us=60,reentrant=true,launch-blocking=true';
+
+/** Blocks of stages that count the embedding and the head as one each. */
+const withEnds = (layers: number, stages: number): readonly number[] => {
+  const each = Math.ceil((layers + 2) / stages);
+  return Array.from({ length: stages }, (_, stage) => each - (stage === 0 || stage === stages - 1 ? 1 : 0));
+};
 
 const llamas = {
   'llama3.1-8b': { layers: 32, hidden: 4096, heads: 32, groups: 8, width: 14336 },

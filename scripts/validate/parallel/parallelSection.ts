@@ -58,7 +58,8 @@ ${[
   not: steps are predicted too slow.
 ${published.sets.map((set) => `- ${coverageText(set)}`).join('\n')}
 - vTrain: half of its rows gave the host time of a launch of \`megatron\`, 60 µs. By PyTorch's 8 µs the mean error was 33 %.
-- BLOOM: in Megatron-DeepSpeed. Its cluster is not described; nodes with 400 Gb/s stand for it. Its first runs waited for each kernel.
+- BLOOM: in Megatron-DeepSpeed, whose host waited for each kernel, as its chronicle says. Its cluster is not described; nodes with
+  400 Gb/s stand for it. Rows in bf16, with sums of gradients in fp32, are those from its rebalancing of layers on.
 - NVIDIA's recipes: BF16 is predicted a fifth too slow whatever the layout, FP8 less. Factors for H100 come from other clusters, whose
   products run slower. MLPerf does not tell the chunks of its pipeline; those of the recipe are taken.
 - torchtitan: by the releases of PyTorch of its months. Its H100 have 500 W and other memory, and are slower than those that stand for

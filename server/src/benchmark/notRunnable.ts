@@ -27,6 +27,8 @@ export function notRunnable(training: TrainingGraph, scenario: Scenario): string
 const unknownToRunner: Readonly<Record<string, readonly string[]>> = {
   'in-place': ['true'],
   'compile-loss': ['false'],
+  'grad-accum-dtype': ['fp32'],
+  'launch-blocking': ['true'],
   gradients: ['fp32-sums'],
   embeddings: ['sparse', 'table-wise', 'row-wise'],
 };

@@ -21,6 +21,8 @@ export interface FrameworkBehaviour {
   readonly name: string;
   /** Time of the host per kernel launch. */
   readonly launch: Estimate<Seconds>;
+  /** The host launches a kernel when the one before has ended. */
+  readonly launchBlocking?: true;
   /** Of the host, per call of a collective between GPUs of a copy; left out, as a launch. */
   readonly collectiveCall?: Seconds;
   /** On a GPU, what passes around each kernel of the update, for which the host waits before it launches the next; left out, nothing. */

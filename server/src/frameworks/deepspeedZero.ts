@@ -11,8 +11,10 @@
 
 import { itemAt } from '../model/at.ts';
 import { bytes } from '../model/units.ts';
+import type { FrameworkBehaviour } from './behaviour.ts';
 import {
   backwardAt,
+  backwardEnd,
   type Exchange,
   forwardAt,
   type Message,
@@ -74,6 +76,13 @@ export const deepspeedZero: FrameworkEntry = {
       expects: oneOf('model', 'fp32', 'fp16', 'bf16'),
     },
     {
+      name: 'grad-accum-dtype',
+      default: 'model',
+      documentation:
+        'stage 1 in bf16: fp32 adds gradients of each pass to fp32 sums, which are all-reduced whole after backward (grad_accum_dtype; BF16_Optimizer)',
+      expects: oneOf('model', 'fp32'),
+    },
+    {
       name: 'prefetch-bucket-size',
       default: '5e7',
       documentation: 'stage 3: elements gathered ahead of their use',
@@ -87,7 +96,15 @@ export const deepspeedZero: FrameworkEntry = {
     },
     ...eagerOptionsWith({ weights: 'half-with-copy' }),
   ],
-  create: (options) => ({
+  contradiction: (options) =>
+    options.get('grad-accum-dtype') === 'fp32' && options.get('stage') !== '1'
+      ? '`grad-accum-dtype=fp32` is costed with stage 1; set `stage=1`'
+      : undefined,
+  create: (options) => (options.get('grad-accum-dtype') === 'fp32' ? wideSums(options) : zero(options)),
+};
+
+function zero(options: ReadonlyMap<string, string>): FrameworkBehaviour {
+  return {
     ...eagerPytorch(options),
     name: 'deepspeed-zero',
     handleGradients: (group, pass, precision) => {
@@ -110,8 +127,58 @@ export const deepspeedZero: FrameworkEntry = {
         ? noExchange
         : gatheredParameters(parameters, group, options),
     notes: [`ZeRO stage ${options.get('stage')}`],
-  }),
-};
+  };
+}
+
+/**
+ * deepspeed/runtime/bf16_optimizer.py, `update_hp_grads`: after each backward a gradient is cast to fp32 and added to its sum.
+ * runtime/pipe/engine.py, `_bf16_reduce_grads`, and runtime/engine.py, `allreduce_bucket`: sums are copied together in buckets of
+ * `reduce-bucket-size` elements, all-reduced and copied back. Copies share the update, and gather what it gave.
+ */
+function wideSums(options: ReadonlyMap<string, string>): FrameworkBehaviour {
+  const eager = eagerPytorch(new Map([...options, ['gradients', 'fp32-sums']]));
+  return {
+    ...eager,
+    name: 'deepspeed-zero',
+    handleGradients: (group, pass, precision) => {
+      const computed = eager.weightBytesPerElement(precision);
+      const added = { bytesPerElement: computed + 4 + 3 * 4, launches: 2 };
+      return both(added, copyIntoBuffer(pass, group, 4));
+    },
+    exchange: (gradients, group) => (group.gpus === 1 ? noExchange : wholeSums(gradients, group, options)),
+    notes: ['ZeRO stage 1, gradients added up in fp32'],
+  };
+}
+
+function wholeSums(
+  gradients: readonly Gradient[],
+  group: WorkerGroup,
+  options: ReadonlyMap<string, string>,
+): Exchange {
+  const weight = bytesPerElementOf('auto', group);
+  const buckets = packWithin(gradients, Number(options.get('reduce-bucket-size')) * 4, 4);
+  const sums = buckets.map(
+    ({ gradients: own, bytes: size }): Message => ({
+      gradients: own,
+      bytes: size,
+      after: backwardEnd(group),
+      before: theUpdate,
+      stages: [
+        {
+          channel: shardStream,
+          operation: { kind: 'collective', collective: 'all-reduce', bytes: size, over: 'all' },
+        },
+      ],
+    }),
+  );
+  const largest = buckets.reduce((most, bucket) => Math.max(most, bucket.bytes), 0);
+  return {
+    ...noExchange,
+    messages: [...sums, ...gathersOfUpdate(gradients, weight, options)],
+    shards: { parameters: 1, gradients: 1, optimizerState: group.gpus },
+    buffers: bytes(largest),
+  };
+}
 
 function shardedGradients(
   gradients: readonly Gradient[],
@@ -142,6 +209,26 @@ function shardedGradients(
       ],
     };
   });
+  const gathers = gathersOfUpdate(gradients, bytesPerElement, options);
+  const largest = buckets.reduce((most, bucket) => Math.max(most, bucket.bytes), 0);
+  return {
+    ...noExchange,
+    messages: [...scatters, ...gathers],
+    shards: {
+      parameters: 1,
+      gradients: options.get('stage') === '2' ? group.gpus : 1,
+      optimizerState: group.gpus,
+    },
+    buffers: bytes(overlaps ? 2 * largest : largest),
+  };
+}
+
+/** Parameters that copies updated in shards. */
+function gathersOfUpdate(
+  gradients: readonly Gradient[],
+  bytesPerElement: number,
+  options: ReadonlyMap<string, string>,
+): readonly Message[] {
   const elements = gradients.reduce((total, gradient) => total + gradient.elements, 0);
   const pieces = piecesOf(elements, options.get('allgather-bucket-size') ?? 'all');
   const size = bytes((elements * bytesPerElement) / pieces);
@@ -157,18 +244,7 @@ function shardedGradients(
       },
     ],
   };
-  const gathers = elements === 0 ? [] : Array.from({ length: pieces }, () => gather);
-  const largest = buckets.reduce((most, bucket) => Math.max(most, bucket.bytes), 0);
-  return {
-    ...noExchange,
-    messages: [...scatters, ...gathers],
-    shards: {
-      parameters: 1,
-      gradients: options.get('stage') === '2' ? group.gpus : 1,
-      optimizerState: group.gpus,
-    },
-    buffers: bytes(overlaps ? 2 * largest : largest),
-  };
+  return elements === 0 ? [] : Array.from({ length: pieces }, () => gather);
 }
 
 /** `undefined` for the type of the model. */

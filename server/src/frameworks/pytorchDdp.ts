@@ -132,6 +132,13 @@ export const eagerOptions: readonly FrameworkOption[] = [
     expects: positiveNumber,
   },
   {
+    name: 'launch-blocking',
+    default: 'false',
+    documentation:
+      'true: the host waits for each kernel before it launches the next (CUDA_LAUNCH_BLOCKING=1), for debugging',
+    expects: oneOf('true', 'false'),
+  },
+  {
     name: 'collective-us',
     default: '0',
     documentation:
@@ -262,7 +269,14 @@ export function eagerPytorch(
   usualLaunch: Estimate<Seconds> = eagerLaunch,
 ): Pick<
   FrameworkBehaviour,
-  'launch' | 'collectiveCall' | 'lower' | 'input' | 'update' | 'addsGradients' | 'gradientSumBytesPerElement'
+  | 'launch'
+  | 'launchBlocking'
+  | 'collectiveCall'
+  | 'lower'
+  | 'input'
+  | 'update'
+  | 'addsGradients'
+  | 'gradientSumBytesPerElement'
 > &
   Required<Pick<FrameworkBehaviour, 'weightBytesPerElement' | 'handleGradients'>> {
   const weightBytesPerElement = (precision: Precision): number =>
@@ -285,6 +299,7 @@ export function eagerPytorch(
   const collectiveCall = Number(options.get('collective-us')) * 1e-6;
   return {
     ...(collectiveCall > 0 ? { collectiveCall: seconds(collectiveCall) } : {}),
+    ...(options.get('launch-blocking') === 'true' ? { launchBlocking: true as const } : {}),
     launch: launch !== usualLaunch || mode === undefined ? launch : compiledLaunch[mode],
     lower: pytorchLowering({
       convolutionTf32,

@@ -8,6 +8,8 @@ import type { TimeBasis } from '../../hardware/kernels/bodyTime.ts';
 import { type KernelTime, kernelTime } from '../../hardware/kernelTime.ts';
 import type { KernelWork } from '../../hardware/kernelWork.ts';
 import { floatAt } from '../../model/at.ts';
+import type { Bound, Estimate } from '../../model/estimate.ts';
+import type { Seconds } from '../../model/units.ts';
 
 /** Columns aligned with the operators of the graph, in seconds. */
 export interface PassTimes {
@@ -90,6 +92,35 @@ export function withoutBackward(
     return copy;
   };
   return { forward, backward: mapColumns(backward, silenced), weight: mapWeights(weight, silenced) };
+}
+
+/**
+ * The same where a kernel is launched when the one before has ended: its launch, in seconds, passes before it runs, and nothing is
+ * launched ahead.
+ */
+export function launchedOneByOne(
+  { forward, backward, weight }: OperatorTimes,
+  launch: Estimate<Seconds>,
+): OperatorTimes {
+  const after = (times: WeightTimes, bound: Bound): Float64Array =>
+    times[bound].map((time, index) => time + floatAt(times.launches, index) * launch[bound]);
+  const ofPass = (times: PassTimes): PassTimes =>
+    columnsBy((key) => {
+      if (key === 'middle' || key === 'low' || key === 'high') return after(times, key);
+      if (key === 'launches') return new Float64Array(times.launches.length);
+      if (key !== 'launch') return times[key];
+      return times.launch.map((time, index) => time + floatAt(times.launches, index) * launch.middle);
+    });
+  return {
+    forward: ofPass(forward),
+    backward: ofPass(backward),
+    weight: {
+      middle: after(weight, 'middle'),
+      low: after(weight, 'low'),
+      high: after(weight, 'high'),
+      launches: new Float64Array(weight.launches.length),
+    },
+  };
 }
 
 /** The kernels of one piece of work, as columns of length 1. */

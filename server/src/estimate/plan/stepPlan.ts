@@ -28,7 +28,13 @@ import { rangeOfCauses } from './independentRange.ts';
 import { type InputWork, inputWork } from './inputWork.ts';
 import { type LoweredStep, lowerStep } from './loweredStep.ts';
 import { isMeasured, type MeasuredWork, measuredWork } from './measuredWork.ts';
-import { kernelTimes, type OperatorTimes, type PassTimes, withoutBackward } from './operatorTimes.ts';
+import {
+  kernelTimes,
+  launchedOneByOne,
+  type OperatorTimes,
+  type PassTimes,
+  withoutBackward,
+} from './operatorTimes.ts';
 import { type ExchangingStep, type PlannedExchange, planExchange, workerGroup } from './plannedExchange.ts';
 import { spreadTimes, spreadWeights, stepSpread } from './stepSpread.ts';
 import { imbalanceFactor, saysHowWorkersDiffer } from './workerImbalance.ts';
@@ -157,7 +163,11 @@ export function computeStep(
 ): ComputedStep {
   const { behaviour } = resolveFramework(scenario.framework);
   const tables = heldTables(training, behaviour, scenario.gpus);
-  const lowered = lowerStep(training, { behaviour, scenario, gpu: cluster.gpu });
+  const ahead = lowerStep(training, { behaviour, scenario, gpu: cluster.gpu });
+  const lowered =
+    behaviour.launchBlocking === true
+      ? { ...ahead, times: launchedOneByOne(ahead.times, behaviour.launch) }
+      : ahead;
   return {
     behaviour,
     tables,
