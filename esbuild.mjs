@@ -9,6 +9,7 @@ import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { context } from 'esbuild';
+import { withEngine } from './scripts/setup/engineBundle.mjs';
 import { thirdPartyNotices } from './scripts/thirdPartyNotices.mjs';
 
 const root = dirname(fileURLToPath(import.meta.url));
@@ -40,16 +41,12 @@ const bundles = [
     external: ['vscode'],
   },
   { ...node, entryPoints: { server: 'server/src/cli/launchServer.ts' }, banner: { js: bundleAddress } },
-  { ...browser, format: 'iife', entryPoints: { 'server-worker': 'server/src/browser/serverMain.ts' } },
+  // They call `engine.js`, which is the worker of the web as well.
   {
     ...node,
-    entryPoints: { main: 'server/src/cli/main.ts' },
+    entryPoints: { main: 'server/src/cli/main.ts', mcp: 'server/src/cli/mcp/serveTools.ts' },
     banner: { js: bundleAddress },
-  },
-  {
-    ...node,
-    entryPoints: { mcp: 'server/src/cli/mcp/serveTools.ts' },
-    banner: { js: bundleAddress },
+    sharesEngine: true,
   },
   {
     ...node,
@@ -107,18 +104,28 @@ for (const [from, to] of [
   });
 }
 
+const common = {
+  absWorkingDir: root,
+  bundle: true,
+  outdir: dist,
+  sourcemap: production ? false : 'linked',
+  minify: production,
+  metafile: true,
+  legalComments: 'none',
+  logLevel: watch ? 'silent' : 'warning',
+};
+const contents = [oneLocale, ...(production ? [withoutOperatorPages] : [])];
+const engine = withEngine({
+  root,
+  worker: 'server/src/browser/serverMain.ts',
+  options: { ...common, ...browser, plugins: contents },
+});
+
 const contexts = await Promise.all(
-  bundles.map((bundle) =>
+  bundles.map(({ sharesEngine = false, ...bundle }) =>
     context({
-      absWorkingDir: root,
-      bundle: true,
-      outdir: dist,
-      sourcemap: production ? false : 'linked',
-      minify: production,
-      metafile: true,
-      legalComments: 'none',
-      logLevel: watch ? 'silent' : 'warning',
-      plugins: [oneLocale, ...(watch ? [problemMatcher] : []), ...(production ? [withoutOperatorPages] : [])],
+      ...common,
+      plugins: [...(sharesEngine ? [engine] : []), ...contents, ...(watch ? [problemMatcher] : [])],
       ...bundle,
     }),
   ),

@@ -1,5 +1,5 @@
 /**
- * Writes `dist/main.cache`: the code that V8 compiled of the command line's bundle, for `server/src/cli/launch.ts`.
+ * Writes `dist/main.cache`: the code that V8 compiled of the engine and the command line, for `server/src/cli/launch.ts`.
  *
  * The cache is made after the commands below have run, so that the functions they called are in it, compiled.
  * Their output is the caller's to throw away.

@@ -14,7 +14,7 @@ const required = [
   'dist/client.js',
   'dist/client-web.js',
   'dist/server.js',
-  'dist/server-worker.js',
+  'dist/engine.js',
   'dist/cli.js',
   'dist/main.js',
   'dist/runner/__main__.py',

@@ -70,6 +70,10 @@ it('runs as a worker with nothing but what a browser has', async () => {
   const sent: { id?: number; result?: { capabilities?: unknown } }[] = [];
   const held: string[] = [];
   const scope: Record<string, unknown> = {
+    // By which a script knows that it is a worker.
+    importScripts: () => {
+      throw new Error('the worker is one file');
+    },
     postMessage: (message: { id?: number }) => sent.push(message),
     addEventListener: () => {},
     onmessage: undefined,
@@ -98,7 +102,7 @@ it('runs as a worker with nothing but what a browser has', async () => {
   };
   scope.self = scope;
   scope.globalThis = scope;
-  runInContext(readFileSync(resolve(root, 'dist/server-worker.js'), 'utf8'), createContext(scope));
+  runInContext(readFileSync(resolve(root, 'dist/engine.js'), 'utf8'), createContext(scope));
   const params = { processId: null, capabilities: {} };
   const receive = scope.onmessage;
   if (typeof receive !== 'function') throw new Error('the worker listens to no messages');

@@ -6,7 +6,7 @@ import { activateExtension } from '../activateExtension.ts';
 import { serverWorker } from './serverWorker.ts';
 
 export function activate(context: ExtensionContext): Promise<void> {
-  const worker = serverWorker(Uri.joinPath(context.extensionUri, 'dist', 'server-worker.js').toString(true));
+  const worker = serverWorker(Uri.joinPath(context.extensionUri, 'dist', 'engine.js').toString(true));
   context.subscriptions.push(worker);
   return activateExtension(context, {
     canBenchmark: false,

@@ -3,14 +3,9 @@
  * shown once, and answered empty. The server never goes down on a request.
  */
 
-import {
-  type CancellationToken,
-  type Connection,
-  ErrorCodes,
-  LSPErrorCodes,
-  ResponseError,
-} from 'vscode-languageserver';
+import type { CancellationToken, Connection } from 'vscode-languageserver';
 import { type ServerProblemParams, serverProblem } from '../protocol.ts';
+import { ErrorCodes, LSPErrorCodes, ResponseError } from './languageServer.ts';
 
 export interface Answering {
   /** Wraps a handler; `empty` is the answer when it fails. */

@@ -1,11 +1,12 @@
 /** What the requests of one server share: the connection, the session, open documents and the files behind them. */
 
-import { type Connection, TextDocuments } from 'vscode-languageserver';
+import type { Connection } from 'vscode-languageserver';
 import { TextDocument } from 'vscode-languageserver-textdocument';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import type { FrameworkDescription } from '../model/frameworkDescription.ts';
 import { type Answering, answering } from './answer.ts';
 import { type IncludedFiles, includedFiles } from './includedFiles.ts';
+import { TextDocuments } from './languageServer.ts';
 import { folderLister, type ListFolder } from './listFolder.ts';
 import { type OnnxFiles, onnxFiles } from './onnxFiles.ts';
 import { type OpenDocuments, openDocuments } from './openDocuments.ts';

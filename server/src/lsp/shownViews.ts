@@ -1,11 +1,12 @@
 /** Sends the editor what a new view shows: diagnostics where it does not request them, the summary, refreshes. */
 
-import { CodeLensRefreshRequest, type Connection, type Diagnostic } from 'vscode-languageserver';
+import type { Connection, Diagnostic } from 'vscode-languageserver';
 import type { TextDocument } from 'vscode-languageserver-textdocument';
 import { codeLenses } from '../language/codeLenses.ts';
 import { diagnostics } from '../language/diagnostics.ts';
 import type { ModelView } from '../language/modelView.ts';
 import { type EstimatedParams, estimated } from '../protocol.ts';
+import { CodeLensRefreshRequest } from './languageServer.ts';
 import type { Cause } from './openDocuments.ts';
 import type { Session } from './session.ts';
 import { summaryOf } from './summary.ts';

@@ -1,6 +1,5 @@
 /** The only place where what the language room says becomes what LSP says. */
 
-import * as lsp from 'vscode-languageserver';
 import type { CodeLens } from '../language/codeLenses.ts';
 import type { Completion, CompletionKind } from '../language/completion.ts';
 import type { Diagnostic } from '../language/diagnostics.ts';
@@ -15,6 +14,7 @@ import { positionAt, rangeOfSpan, type TextLines } from '../language/textLines.t
 import type { WorkspaceSymbol } from '../language/workspaceSymbols.ts';
 import type { Severity } from '../model/issue.ts';
 import { commands, type InitializationOptions } from '../protocol.ts';
+import { lsp } from './languageServer.ts';
 
 const severities: Readonly<Record<Severity, lsp.DiagnosticSeverity>> = {
   error: lsp.DiagnosticSeverity.Error,

@@ -1,6 +1,7 @@
 /** Asks the editor to report changes of one file; an editor that cannot watch files at run time is not asked. */
 
-import { type Connection, DidChangeWatchedFilesNotification } from 'vscode-languageserver';
+import type { Connection } from 'vscode-languageserver';
+import { DidChangeWatchedFilesNotification } from './languageServer.ts';
 import type { Session } from './session.ts';
 import { fileName, folderOf } from './virtualText.ts';
 

@@ -1,6 +1,5 @@
 /** `textDocument/codeAction`: quick fixes. The saving of a fix is found by costing the text with it. */
 
-import * as lsp from 'vscode-languageserver';
 import { describeOperator } from '../../formats/custom-operators/describeOperator.ts';
 import { diagnostics } from '../../language/diagnostics.ts';
 import type { Fix } from '../../language/fix.ts';
@@ -16,6 +15,7 @@ import { customOperatorsFile } from '../../model/declaredOperator.ts';
 import { commands, type InitializationOptions, languageIds } from '../../protocol.ts';
 import { stopIfCancelled } from '../answer.ts';
 import { languageOf } from '../languageOf.ts';
+import { lsp } from '../languageServer.ts';
 import type { ServerContext } from '../serverContext.ts';
 import { toDiagnostic, toTextEdits } from '../toProto.ts';
 import { modelBehind, resolvePath } from '../virtualText.ts';

@@ -1,6 +1,6 @@
 /** `workspace/didChangeConfiguration`: every open document is costed again. */
 
-import { DidChangeConfigurationNotification } from 'vscode-languageserver';
+import { DidChangeConfigurationNotification } from '../languageServer.ts';
 import type { Request } from './request.ts';
 
 export const configuration: Request = {

@@ -1,12 +1,12 @@
 /** `textDocument/diagnostic`, for editors that request diagnostics. Text of diagnostics: `language/diagnostics.ts`. */
 
-import {
-  type DocumentDiagnosticParams,
-  type DocumentDiagnosticReport,
-  DocumentDiagnosticRequest,
-  type ResponseError,
+import type {
+  DocumentDiagnosticParams,
+  DocumentDiagnosticReport,
+  ResponseError,
 } from 'vscode-languageserver';
 import { stopIfCancelled } from '../answer.ts';
+import { DocumentDiagnosticRequest } from '../languageServer.ts';
 import type { Request } from './request.ts';
 
 export const diagnostics: Request = {

@@ -1,6 +1,7 @@
 /** `textDocument/documentHighlight`: where a name is written and where it is read. */
 
-import { DocumentHighlightKind, type DocumentHighlightParams } from 'vscode-languageserver';
+import type { DocumentHighlightParams } from 'vscode-languageserver';
+import { DocumentHighlightKind } from '../languageServer.ts';
 import { rangeIn } from '../openTexts.ts';
 import type { Request } from './request.ts';
 

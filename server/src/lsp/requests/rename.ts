@@ -1,12 +1,8 @@
 /** `textDocument/prepareRename` and `rename`, in other specs too where a name is shared with them. */
 
-import {
-  ErrorCodes,
-  type PrepareRenameParams,
-  type RenameParams,
-  ResponseError,
-} from 'vscode-languageserver';
+import type { PrepareRenameParams, RenameParams } from 'vscode-languageserver';
 import { stopIfCancelled } from '../answer.ts';
+import { ErrorCodes, ResponseError } from '../languageServer.ts';
 import { rangeIn } from '../openTexts.ts';
 import { toTextEdits } from '../toProto.ts';
 import { textsThatShare } from './references.ts';

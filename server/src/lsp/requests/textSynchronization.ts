@@ -1,6 +1,6 @@
 /** `textDocument/didOpen`, `didChange`, `didSave` and `didClose`: a change costs the document again, and those that include it. */
 
-import { TextDocumentSyncKind } from 'vscode-languageserver';
+import { TextDocumentSyncKind } from '../languageServer.ts';
 import { modelBehind } from '../virtualText.ts';
 import type { Request } from './request.ts';
 
