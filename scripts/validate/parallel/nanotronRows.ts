@@ -4,12 +4,15 @@
  * Its code is the source of what is set (huggingface/nanotron, src/nanotron): gradients are added in fp32 and sent so, in buckets
  * of DDP of 25 MiB during backward, summed or, with ZeRO 1, scattered (optim/gradient_accumulator.py, `get_fp32_accum_hook`);
  * parameters are gathered at once after the update (optim/zero.py); stages are cut by `nanotronStages.ts`. The table does not tell
- * whether collectives were all-reduces or those of sequence parallelism: the code's default is taken, the latter.
+ * whether collectives were all-reduces or those of sequence parallelism: the code's default is taken, the latter. The peak is that of
+ * the first GPU, which writes the table, and has the first stage (logging/base.py, `log_throughput`; parallel/context.py).
  */
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ClusterProfile } from '../../../server/src/hardware/clusterProfile.ts';
+import type { ScenarioRequest } from '../../../server/src/model/scenario.ts';
+import type { StepCost } from '../../../server/src/model/stepCost.ts';
 import { type MeasuredRow, numberIn, readMeasured } from '../../measured/readMeasured.ts';
 import type { OpenGraph } from '../graphs.ts';
 import { machine } from '../scaling/clusters.ts';
@@ -72,7 +75,7 @@ function predicted(
     ...(launch === undefined ? [] : [`launch-us=${launch}`]),
     ...(checked ? [`collective-us=${(launch ?? 0) + callPerGpu * tensor}`] : []),
   ];
-  return predictRow(row, opened, cluster, {
+  const request: ScenarioRequest = {
     precision: 'bf16',
     ...frameworkOf(framework.join(',')),
     parallel: {
@@ -82,5 +85,10 @@ function predicted(
       ...(checked && tensor > cluster.gpusPerNode.value ? { gathered: 'again' } : {}),
       ...(row.pp === '1' ? {} : { stages: nanotronStages(row) }),
     },
-  });
+  };
+  return predictRow(row, opened, cluster, request, peakOfFirst);
 }
+
+/** Without stages all GPUs are alike. */
+const peakOfFirst = ({ totals, parallel }: StepCost): number =>
+  parallel?.stages[0]?.peak ?? totals.memory.peak;

@@ -5,6 +5,7 @@ import { estimateModel } from '../../../server/src/estimate/estimateModel.ts';
 import { readFrameworkText } from '../../../server/src/formats/frameworkText.ts';
 import type { ClusterProfile } from '../../../server/src/hardware/clusterProfile.ts';
 import type { ScenarioRequest } from '../../../server/src/model/scenario.ts';
+import type { StepCost } from '../../../server/src/model/stepCost.ts';
 import { type MeasuredRow, numberIn } from '../../measured/readMeasured.ts';
 
 export interface ParallelRow {
@@ -12,17 +13,21 @@ export interface ParallelRow {
   /** Seconds of a step; 0 where only memory was measured. */
   readonly measured: number;
   readonly predicted: number;
-  /** Bytes of the GPU that needs the most; 0 where it was not measured. */
+  /** Bytes of the GPU that was measured; 0 where none was. */
   readonly measuredPeak: number;
   readonly predictedPeak: number;
 }
 
-/** Columns `gpus`, `micro_batch`, `grad_accum`, `step_s` and `peak_memory_gb`; nothing where a layout is refused. */
+/**
+ * Columns `gpus`, `micro_batch`, `grad_accum`, `step_s` and `peak_memory_gb`; nothing where a layout is refused. `peakOf`: of the GPU
+ * that was measured; left out, of the one that needs the most.
+ */
 export function predictRow(
   row: MeasuredRow,
   opened: OpenedModel,
   cluster: ClusterProfile,
   request: ScenarioRequest,
+  peakOf: (cost: StepCost) => number = (cost) => cost.totals.memory.peak,
 ): readonly ParallelRow[] {
   const { cost } = estimateModel(
     opened,
@@ -45,7 +50,7 @@ export function predictRow(
       measured: numberIn(row, 'step_s'),
       predicted: step,
       measuredPeak: row.peak_memory_gb ? numberIn(row, 'peak_memory_gb') * 1e9 : 0,
-      predictedPeak: cost.totals.memory.peak,
+      predictedPeak: peakOf(cost),
     },
   ];
 }
