@@ -150,3 +150,35 @@ test.each(named)('%s', (_, weights, calls, expected) => {
   const message = assumedGradients(fileOf(weights, calls))?.message;
   expect(message?.match(/`(\w+)`/)?.[1]).toBe(expected);
 });
+
+/** Of `x · a.weight` in a region, then `· b.weight` outside of it: the trace of the first, and what is trained. */
+const regions: readonly (readonly [string, string, readonly string[]])[] = [
+  [
+    'a region of no_grad',
+    'File "<eval_with_key>.7", line 5, in forward\n    linear = torch.ops.aten.linear.default(x, p_a_weight);  x = p_a_weight = None',
+    ['b.weight'],
+  ],
+  [
+    'a region of autocast',
+    'File "<eval_with_key>.7", line 5, in forward\n    linear = torch.ops.aten.linear.default(arg0_1, arg1_1);  arg0_1 = arg1_1 = None',
+    ['a.weight', 'b.weight'],
+  ],
+  [
+    'a line of a person',
+    'File "model.py", line 5, in forward\n    h = F.linear(x, p_a_weight)',
+    ['a.weight', 'b.weight'],
+  ],
+];
+
+test.each(regions)('%s', (_, trace, expected) => {
+  const { graph, ...model } = fileOf(
+    ['a.weight', 'b.weight'],
+    [{ ...product('h', 'x', 'a.weight'), scopes: ['', 'h'] }, product('y', 'h', 'b.weight')],
+  );
+  const [first, ...others] = graph.nodes;
+  if (first === undefined) throw new Error('the file has no operator');
+  const metadata = new Map([...first.metadata, ['pkg.torch.onnx.stack_trace', trace]]);
+  const file = { ...model, graph: { ...graph, nodes: [{ ...first, metadata }, ...others] } };
+  expect(parametersWithGradient(file)).toEqual(expected);
+  expect(assumedGradients(file) === undefined).toBe(expected.length === 1);
+});

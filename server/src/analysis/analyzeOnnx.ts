@@ -2,7 +2,7 @@
 
 import { findComposites } from '../composites/findComposites.ts';
 import { compositePatterns } from '../composites/patterns.ts';
-import type { OnnxGraph, OnnxModel } from '../formats/onnx/syntax.ts';
+import type { OnnxGraph, OnnxModel, OnnxNode } from '../formats/onnx/syntax.ts';
 import {
   type GivenLayers,
   givenLayers,
@@ -34,15 +34,13 @@ import { planCosting } from './planCosting.ts';
 import { withCopies } from './recordedCopies.ts';
 import { recordedDetachments } from './recordedDetachments.ts';
 import { namedScatters } from './recordedScatters.ts';
+import { nodesWithoutGradients } from './regionsWithoutGradients.ts';
 import { foldGraph } from './repetition/foldGraph.ts';
 import { proveRepetition } from './repetition/proveRepetition.ts';
 import { statedRepetitions } from './repetition/statedRepetitions.ts';
 import { unfoldAnalysis } from './repetition/unfoldAnalysis.ts';
-import { namesOfLostModules } from './restoration/lostModules.ts';
 import { restoreWeights } from './restoreWeights.ts';
-import { splitDetachedCalls } from './splitDetachedCalls.ts';
-import { splitMergedCalls } from './splitMergedCalls.ts';
-import { splitRecordedCalls } from './splitRecordedCalls.ts';
+import { splitCalls } from './splitCalls.ts';
 import { straightThrough } from './straightThrough.ts';
 import { issuesOfAssumedCasts, withPromotions } from './typePromotions.ts';
 import { unrollLoops } from './unrollLoops.ts';
@@ -79,18 +77,21 @@ export function* analyzeInSteps(
   const { graph } = stored;
   const stopped = provided === undefined ? recordedDetachments(stored) : undefined;
   const nodes = namedScatters(stopped?.nodes ?? stored.nodes, given);
-  const detached = provided?.detached ?? new Set([...(stopped?.detached ?? []), ...straightThrough(nodes)]);
+  const detached =
+    provided?.detached ??
+    new Set([
+      ...(stopped?.detached ?? []),
+      ...straightThrough(nodes),
+      ...resultsOf(nodesWithoutGradients(onnxNodesOf(nodes), graph)),
+    ]);
   const repetitions = folds ? statedRepetitions({ ...model, graph }, nodes, provided) : [];
   const subject = { model, graph, nodes, issues, provided, given, detached };
   return (yield* analyzeNodes(subject, repetitions)).analysis;
 }
 
-/** Calls of the program that the exporter merged, by what it recorded, and by names. */
-const splitCalls = (nodes: readonly FlatNode[], model: OnnxModel): readonly FlatNode[] =>
-  splitDetachedCalls(
-    splitMergedCalls(splitRecordedCalls(nodes, model.graph, namesOfLostModules(model)), model.graph),
-    model.graph,
-  );
+const onnxNodesOf = (nodes: readonly FlatNode[]): readonly OnnxNode[] => nodes.map(({ node }) => node);
+const resultsOf = (nodes: Iterable<OnnxNode>): readonly string[] =>
+  [...nodes].flatMap(({ outputs }) => outputs);
 
 /** A graph whose functions are expanded. */
 interface Subject {

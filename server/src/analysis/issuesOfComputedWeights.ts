@@ -6,7 +6,7 @@
 
 import type { Graph } from '../model/graph.ts';
 import type { Issue } from '../model/issue.ts';
-import { isAnonymousTensor, isArithmeticName, isLookUpName } from '../model/tensorNames.ts';
+import { isAnonymousTensor, isArithmeticName, isLookUpName, isProductName } from '../model/tensorNames.ts';
 import type { Parameter } from './modelAnalysis.ts';
 
 export function issuesOfComputedWeights(graph: Graph, parameters: readonly Parameter[]): readonly Issue[] {
@@ -21,10 +21,20 @@ export function issuesOfComputedWeights(graph: Graph, parameters: readonly Param
   const kernels = computedKernels(graph, new Set(parameters.map(({ name }) => name)));
   const all = [...computed, ...kernels];
   const [first] = all;
-  if (first === undefined) return [];
+  if (first === undefined) return issuesOfFoldedProducts(graph);
   const others = all.length === 1 ? '' : `, and ${all.length - 1} more like it`;
   const option = kernels.includes(first) ? 'do_constant_folding=False' : 'optimize=False';
   const message = `Constant folding replaced \`${first.source}\` by what was computed from it${others}: parameters are counted as the file stores them, and the time of computing it in each step is left out. Export with \`${option}\` to have both`;
+  return [{ code: 'graph/computed-weights', severity: 'information', message, value: first.name }];
+}
+
+/** Products of stored tensors that are not trained are work of each step too: the first pass of a fixed point that starts at zero. */
+function issuesOfFoldedProducts({ values }: Graph): readonly Issue[] {
+  const [first] = [...values.values()].filter(
+    ({ name, literal, consumers }) => literal !== undefined && consumers.length > 0 && isProductName(name),
+  );
+  if (first === undefined) return [];
+  const message = `Constant folding computed the product \`${first.name}\` beforehand: the time of computing it in each step is left out. Export with \`optimize=False\` to have it`;
   return [{ code: 'graph/computed-weights', severity: 'information', message, value: first.name }];
 }
 

@@ -63,13 +63,13 @@ export function recordedDetachments({ nodes, graph }: StoredGraph): Detachments 
 /** As `torch.fx` names the results of calls. */
 export const isDetachment = (name: string): boolean => /^detach(_\d+)?$/.test(name);
 
-interface Call {
+export interface Call {
   readonly first: FlatNode;
   readonly members: readonly FlatNode[];
 }
 
 /** Neighbouring operators of one call of the program. */
-function callsOf(nodes: readonly FlatNode[]): readonly Call[] {
+export function callsOf(nodes: readonly FlatNode[]): readonly Call[] {
   const calls: { first: FlatNode; members: FlatNode[] }[] = [];
   for (const flat of nodes) {
     const last = calls.at(-1);
@@ -85,7 +85,7 @@ function callsOf(nodes: readonly FlatNode[]): readonly Call[] {
  * Tells which argument of the call an input of its operators is: by position where one operator reads as many, else by name, and
  * those that remain in their order. `undefined` where more or fewer of one kind remain than of the other.
  */
-function argumentsOfInputs(
+export function argumentsOfInputs(
   { members }: Call,
   read: readonly string[],
   stored: ReadonlySet<string>,

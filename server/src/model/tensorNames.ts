@@ -21,6 +21,10 @@ export const isArithmeticName = (name: string): boolean =>
     name,
   );
 
+/** Whether PyTorch's exporter gave the name to the result of a product of matrices or a convolution. */
+export const isProductName = (name: string): boolean =>
+  /^_?(addmm|baddbmm|bmm|conv1d|conv2d|conv3d|convolution|einsum|linear|matmul|mm)(_\d+)*$/.test(name);
+
 /** Whether PyTorch's exporter gave the name to the result of an operator that shows the same numbers in another way. */
 export const isViewName = (name: string): boolean =>
   /^_?(alias|as_strided|chunk|detach|diagonal|expand|getitem|narrow|permute|reshape|select|slice|split|split_with_sizes|squeeze|t|transpose|unbind|unfold|unsafe_view|unsqueeze|view)(_\d+)*$/.test(

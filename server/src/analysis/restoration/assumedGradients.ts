@@ -11,6 +11,7 @@ import { placeholdersOfProgram, readByCall } from '../../formats/onnx/recordedCa
 import type { OnnxGraph, OnnxModel } from '../../formats/onnx/syntax.ts';
 import type { Issue } from '../../model/issue.ts';
 import { scopeListOf } from '../moduleScope.ts';
+import { nodesWithoutGradients } from '../regionsWithoutGradients.ts';
 
 /** `undefined` where nothing of the kind shows. */
 export function assumedGradients({ graph, producerName }: OnnxModel): Issue | undefined {
@@ -36,7 +37,9 @@ function modulesReadUncalled(graph: OnnxGraph): ReadonlySet<string> {
   if (placeholders === undefined) return new Set();
   const called = new Set(graph.nodes.flatMap((node) => scopeListOf(node)?.names ?? []));
   const found = new Set<string>();
+  const without = nodesWithoutGradients(graph.nodes, graph);
   for (const node of graph.nodes) {
+    if (without.has(node)) continue;
     for (const name of readByCall(node, placeholders) ?? []) {
       const parts = name.split('.').slice(0, -1);
       const [outermost] = parts;

@@ -1,0 +1,33 @@
+/**
+ * Regions of `torch.no_grad`, by what the torch.export-based exporter leaves of them.
+ *
+ * A program has such a region as a graph of its own, and decompositions write it back in line. The traces of its operators then
+ * are those of the generated graph, not of the person's lines, and its lines read what is stored by the names of the program:
+ * `File "<eval_with_key>.113", … linear_2 = torch.ops.aten.linear.default(relu, p_teacher_weight, p_teacher_bias)` (PyTorch 2.13,
+ * torch/_export/passes/replace_set_grad_with_hop_pass.py). A region of `torch.autocast` is written back likewise, with
+ * names of arguments instead (`arg0_1`).
+ */
+
+import { placeholdersOfProgram } from '../formats/onnx/recordedCalls.ts';
+import type { OnnxGraph, OnnxNode } from '../formats/onnx/syntax.ts';
+import { parseStackTrace } from '../formats/stackTrace.ts';
+
+/** Nodes that the program runs without gradients, of regions that read a parameter or a buffer. */
+export function nodesWithoutGradients(nodes: readonly OnnxNode[], graph: OnnxGraph): ReadonlySet<OnnxNode> {
+  const placeholders = placeholdersOfProgram(graph);
+  const regions = new Map<string, { readonly members: OnnxNode[]; readsStored: boolean }>();
+  for (const node of placeholders === undefined ? [] : nodes) {
+    const trace = node.metadata.get('pkg.torch.onnx.stack_trace');
+    // Most traces are of the person's lines, and are long.
+    if (trace === undefined || !generated.test(trace)) continue;
+    const [frame] = parseStackTrace(trace);
+    if (frame === undefined) continue;
+    const region = regions.get(frame.path) ?? { members: [], readsStored: false };
+    region.members.push(node);
+    region.readsStored ||= (frame.text.match(/\w+/g) ?? []).some((word) => placeholders?.has(word));
+    regions.set(frame.path, region);
+  }
+  return new Set([...regions.values()].flatMap(({ members, readsStored }) => (readsStored ? members : [])));
+}
+
+const generated = /^\s*File "<eval_with_key>/;

@@ -1,0 +1,75 @@
+/**
+ * Modules of the exported program of which the file has no operator, by its record of parameters and calls.
+ *
+ * The exporter's optimizer merges operators that compute the same from equal tensors, as fresh normalizations of one input do
+ * (onnxscript 0.5, `CommonSubexpressionEliminationPass`), and computes beforehand what depends on parameters alone.
+ */
+
+import { parametersOfProgram } from '../../formats/onnx/graphSignature.ts';
+import { placeholdersOfProgram, readByCall } from '../../formats/onnx/recordedCalls.ts';
+import type { OnnxGraph, OnnxModel } from '../../formats/onnx/syntax.ts';
+import { scopeListOf } from '../moduleScope.ts';
+
+/** Modules of the program with parameters, none of which an operator of the file reads. */
+export function namesOfLostModules({
+  graph,
+  functions,
+}: Pick<OnnxModel, 'graph' | 'functions'>): ReadonlySet<string> {
+  const parameters = parametersOfProgram(graph);
+  if (parameters === undefined || functions.length > 0) return new Set();
+  const present = new Set<string>();
+  /** Modules with operators of their own, which may read parameters of modules below, as attention does those of `out_proj`. */
+  const reading = new Set<string>();
+  for (const { names } of graph.nodes.flatMap((node) => scopeListOf(node) ?? [])) {
+    for (const name of names) present.add(name);
+    reading.add(names.at(-2) ?? '');
+  }
+  if (present.size === 0) return new Set();
+  const calls = recordedCalls(graph);
+  const known = new Set(
+    graph.initializers.flatMap(({ name, origin }) => [name, ...(origin?.foldedFrom ?? [])]).map(moduleOf),
+  );
+  const isLost = (module: string): boolean =>
+    module !== '' &&
+    !present.has(module) &&
+    !known.has(module) &&
+    (calls === undefined
+      ? !reading.has(moduleOf(module))
+      : !calls.modules.has(module) && !mayBeAlias(module, parameters, calls.tied));
+  return new Set([...parameters].map(moduleOf).filter(isLost));
+}
+
+interface RecordedCalls {
+  /** Modules whose parameters the calls of the program read. */
+  readonly modules: ReadonlySet<string>;
+  /** Last names of parameters that a module reads which has one of that name itself: both names are of one tensor. */
+  readonly tied: ReadonlySet<string>;
+}
+
+/** `undefined` where the exporter recorded no calls. */
+function recordedCalls(graph: OnnxGraph): RecordedCalls | undefined {
+  const placeholders = placeholdersOfProgram(graph);
+  if (placeholders === undefined) return undefined;
+  const targets = new Set(placeholders.values());
+  const modules = new Set<string>();
+  const tied = new Set<string>();
+  for (const node of graph.nodes) {
+    const scope = scopeListOf(node)?.names.at(-2);
+    for (const name of readByCall(node, placeholders) ?? []) {
+      const module = moduleOf(name);
+      modules.add(module);
+      const leaf = name.slice(module.length + 1);
+      if (scope !== undefined && scope !== module && targets.has(`${scope}.${leaf}`)) tied.add(leaf);
+    }
+  }
+  return modules.size === 0 ? undefined : { modules, tied };
+}
+
+/** Whether the only parameter of a module may be another name of one that is read, as `model.shared` of BART is. */
+function mayBeAlias(module: string, parameters: ReadonlySet<string>, tied: ReadonlySet<string>): boolean {
+  const own = [...parameters].filter((name) => moduleOf(name) === module);
+  return own.length === 1 && tied.has(own[0]?.slice(module.length + 1) ?? '');
+}
+
+/** `layer.norm` of `layer.norm.weight`; '' of what has no module. */
+const moduleOf = (name: string): string => name.slice(0, Math.max(0, name.lastIndexOf('.')));

@@ -1,0 +1,330 @@
+/**
+ * Calls that a program makes twice of the same values, and an export once: two heads that are one module, both passes of a siamese
+ * network over one tensor, a copy of a network whose weights are equal when it is exported.
+ *
+ * Optimizers of the torch.export-based exporter merge equal operators (onnxscript 0.5 and later, `CommonSubexpressionEliminationPass`).
+ * The operators behind still name the call that is gone (`%tanh … (args = (%linear_3,)` where the file has `linear_1`). How far up
+ * it was another call tells the number of users that each call was recorded with (`%relu : [num_users=2]`): a value with a user
+ * that the file lacks was read by the call that is gone, of any other value there was a second one.
+ */
+
+import { argumentsOfCall, placeholdersOfProgram } from '../formats/onnx/recordedCalls.ts';
+import type { OnnxGraph, OnnxNode } from '../formats/onnx/syntax.ts';
+import type { FlatNode } from './expandFunctions.ts';
+import { argumentsOfInputs, callsOf, isDetachment } from './recordedDetachments.ts';
+import { callOf, kindOf } from './recordedMerges.ts';
+
+/**
+ * The same nodes where no such call is missing, or where calls are not recorded. `lost`: modules with parameters of which the file
+ * has no operator; a call that is gone is of one of them where it fits.
+ */
+export function splitRepeatedCalls(
+  nodes: readonly FlatNode[],
+  graph: OnnxGraph,
+  lost: ReadonlySet<string>,
+): readonly FlatNode[] {
+  const placeholders = placeholdersOfProgram(graph);
+  if (placeholders === undefined) return nodes;
+  const program = recordedProgram(nodes, graph, placeholders);
+  const missing = missingResults(program);
+  if (missing.length === 0) return nodes;
+  const copies = copiesOf(missing, program, otherModules(placeholders, lost));
+  const instead = new Map<FlatNode, Map<number, string>>();
+  for (const { reader, input, name } of missing) {
+    if (!copies.names.has(name)) continue;
+    instead.set(reader, (instead.get(reader) ?? new Map<number, string>()).set(input, name));
+  }
+  return nodes.flatMap((flat) => {
+    const names = instead.get(flat);
+    const inputs = flat.node.inputs.map((name, index) => names?.get(index) ?? name);
+    const own = names === undefined ? flat : { ...flat, node: { ...flat.node, inputs } };
+    return [own, ...(copies.behind.get(flat) ?? [])];
+  });
+}
+
+interface RecordedCall {
+  readonly name: string;
+  readonly members: readonly FlatNode[];
+  /** What it reads, as the program names it. */
+  readonly read: readonly string[];
+  /** How many calls read its result. */
+  readonly users: number | undefined;
+}
+
+interface Program {
+  readonly calls: ReadonlyMap<string, RecordedCall>;
+  /** The call that a value of the file is a result of. */
+  readonly makerOf: ReadonlyMap<string, RecordedCall>;
+  /** Calls of the file that read a value by its name. */
+  readonly readersOf: ReadonlyMap<string, ReadonlySet<string>>;
+  /** The value of the file that stands where a call reads one that is gone. */
+  readonly standInOf: ReadonlyMap<string, ReadonlyMap<string, string>>;
+  /** All names that the file has something of. */
+  readonly present: ReadonlySet<string>;
+}
+
+function recordedProgram(
+  nodes: readonly FlatNode[],
+  graph: OnnxGraph,
+  placeholders: ReadonlyMap<string, string>,
+): Program {
+  const stored = new Set([
+    ...graph.initializers.map(({ name }) => name),
+    ...nodes.flatMap(({ node }) => (node.type === 'Constant' ? node.outputs : [])),
+  ]);
+  const members = new Map<string, FlatNode[]>();
+  const present = new Set<string>(placeholders.keys());
+  for (const { name } of graph.inputs) present.add(name);
+  for (const flat of nodes) {
+    for (const name of flat.node.outputs) present.add(name);
+    const name = callOf(flat.node)?.name;
+    if (name === undefined) continue;
+    present.add(name);
+    members.set(name, [...(members.get(name) ?? []), flat]);
+  }
+  const calls = new Map<string, RecordedCall>();
+  const makerOf = new Map<string, RecordedCall>();
+  const readersOf = new Map<string, Set<string>>();
+  for (const [name, own] of members) {
+    const [first] = own;
+    if (first === undefined) continue;
+    const read = argumentsOfCall(first.node) ?? [];
+    const call: RecordedCall = { name, members: own, read, users: usersOf(first.node) };
+    calls.set(name, call);
+    for (const { node } of own) for (const output of node.outputs) makerOf.set(output, call);
+    for (const argument of new Set(read)) {
+      const readers = readersOf.get(argument) ?? new Set<string>();
+      readersOf.set(argument, readers.add(name));
+    }
+  }
+  const standInOf = new Map<string, Map<string, string>>();
+  for (const { first, members: own } of callsOf(nodes)) {
+    const name = callOf(first.node)?.name;
+    const read = (argumentsOfCall(first.node) ?? []).filter((each) => !placeholders.has(each));
+    if (name === undefined || read.every((each) => present.has(each))) continue;
+    const argumentOf = argumentsOfInputs({ first, members: own }, read, stored);
+    if (argumentOf === undefined) continue;
+    for (const { node } of own) {
+      node.inputs.forEach((input, index) => {
+        const argument = argumentOf(input, index);
+        if (argument === undefined || argument === input || present.has(argument)) return;
+        standInOf.set(name, (standInOf.get(name) ?? new Map<string, string>()).set(argument, input));
+      });
+    }
+  }
+  return { calls, makerOf, readersOf, standInOf, present };
+}
+
+interface MissingResult {
+  readonly reader: FlatNode;
+  /** Position of the input. */
+  readonly input: number;
+  /** What the program read there. */
+  readonly name: string;
+  /** What the file has instead. */
+  readonly value: string;
+}
+
+/** Inputs where the program reads a call that is gone, of the same function as what the file has there. */
+function missingResults(program: Program): readonly MissingResult[] {
+  const found: MissingResult[] = [];
+  for (const [name, standIns] of program.standInOf) {
+    const call = program.calls.get(name);
+    for (const reader of call?.members ?? []) {
+      const { inputs } = reader.node;
+      for (const [gone, value] of standIns) {
+        if (!isSecondCall(gone, value, program)) continue;
+        // One operator reads each argument where its call has it; of several, each reads what stands for it.
+        const isOrdered = call?.members.length === 1 && call.read.length === inputs.length;
+        inputs.forEach((input, index) => {
+          if (input === value && (!isOrdered || call.read[index] === gone))
+            found.push({ reader, input: index, name: gone, value });
+        });
+      }
+    }
+  }
+  return found;
+}
+
+/** Whether a name that is gone is of a call like the one that made `value`, and not of one that the exporter found to do nothing. */
+function isSecondCall(gone: string, value: string, program: Program): boolean {
+  const maker = program.makerOf.get(value);
+  if (maker === undefined || kindOf(gone) !== kindOf(value)) return false;
+  return !mayDoNothing.test(kindOf(gone)) || (maker.name === value && usersLeft(value, program) === 0);
+}
+
+/** Functions that some arguments make an identity: a cast to the type it has, a slice of everything, a product with one. */
+const mayDoNothing =
+  /^(_?to(_copy)?|alias|clone|contiguous|convert_element_type.*|expand|reshape|view|_unsafe_view|slice|permute|transpose|t|squeeze|unsqueeze|flatten|select|pad|constant_pad_nd|mul|div|add|sub|pow|clamp|cat|repeat|dropout|detach|lift_fresh_copy|getitem)$/;
+
+/** Users that a value was recorded with and that the file does not have; `undefined` where they are not recorded. */
+function usersLeft(value: string, { makerOf, readersOf }: Program): number | undefined {
+  const maker = makerOf.get(value);
+  if (maker?.users === undefined || maker.name !== value) return undefined;
+  return maker.users - (readersOf.get(value)?.size ?? 0);
+}
+
+interface Copies {
+  /** Operators of calls that are gone, by the operator of the call in the file that they stand behind. */
+  readonly behind: ReadonlyMap<FlatNode, readonly FlatNode[]>;
+  /** Results that there are again. */
+  readonly names: ReadonlySet<string>;
+}
+
+/** A second call of a function: what it gives, and whose place in the program it has. */
+interface Twin {
+  readonly name: string;
+  /** Calls of the file whose second calls read it. */
+  readonly serves: Set<string>;
+}
+
+function copiesOf(
+  missing: readonly MissingResult[],
+  program: Program,
+  renamed: (call: RecordedCall) => ReadonlyMap<string, string>,
+): Copies {
+  const behind = new Map<FlatNode, FlatNode[]>();
+  const names = new Set<string>();
+  const twins = new Map<string, Twin[]>();
+  /** Second calls that read a value of the file itself. */
+  const reading = new Map<string, number>();
+
+  const write = (call: RecordedCall, value: string, name: string, depth: number): void => {
+    names.add(name);
+    const standIns = program.standInOf.get(call.name);
+    const inputs = new Map<string, string>();
+    const read = new Map<string, string>(renamed(call));
+    for (const argument of new Set(call.read)) {
+      const given = standIns?.get(argument) ?? argument;
+      const other = argumentOf(call, argument, given, depth);
+      if (other === argument) continue;
+      read.set(argument, other);
+      inputs.set(given, other);
+    }
+    const made = new Map(
+      call.members.flatMap(({ node }) =>
+        node.outputs.map((output) => [output, output === value ? name : `${output}@${name}`] as const),
+      ),
+    );
+    for (const flat of call.members) {
+      behind.set(flat, [...(behind.get(flat) ?? []), copyOf(flat, call, name, { inputs, read, made })]);
+    }
+  };
+
+  /** What the second call reads where `call` reads `argument`, for which the file has `given`. */
+  const argumentOf = (call: RecordedCall, argument: string, given: string, depth: number): string => {
+    const maker = program.makerOf.get(given);
+    if (maker === undefined || depth > deepest) return argument;
+    const others = reading.get(given) ?? 0;
+    const left = usersLeft(given, program);
+    const goneReaders = given === argument ? 0 : 1;
+    if (left === undefined ? (program.readersOf.get(argument)?.size ?? 0) > 1 : left - goneReaders > others) {
+      reading.set(given, others + 1);
+      // A second call that read what was detached too would be no other than the first.
+      return isDetachment(argument) ? given : argument;
+    }
+    if (given !== argument) return argument;
+    const known = twins.get(given) ?? [];
+    const free = known.find(({ serves }) => !serves.has(call.name));
+    if (free !== undefined) {
+      free.serves.add(call.name);
+      return free.name;
+    }
+    const name = `${given}@${known.length + 1}`;
+    twins.set(given, [...known, { name, serves: new Set([call.name]) }]);
+    write(maker, given, name, depth + 1);
+    return name;
+  };
+
+  for (const { name, value } of missing) {
+    const maker = program.makerOf.get(value);
+    if (maker === undefined || names.has(name)) continue;
+    twins.set(value, [...(twins.get(value) ?? []), { name, serves: new Set() }]);
+    write(maker, value, name, 0);
+  }
+  return { behind, names };
+}
+
+/** Longer chains of calls are no networks of people. */
+const deepest = 2000;
+
+interface Names {
+  /** Values of the file that the operator reads, and what it reads instead. */
+  readonly inputs: ReadonlyMap<string, string>;
+  /** The same of what the program reads. */
+  readonly read: ReadonlyMap<string, string>;
+  readonly made: ReadonlyMap<string, string>;
+}
+
+function copyOf(
+  { node, scope, ...rest }: FlatNode,
+  call: RecordedCall,
+  name: string,
+  names: Names,
+): FlatNode {
+  const key = 'pkg.torch.onnx.fx_node';
+  const text = (node.metadata.get(key) ?? '')
+    .replace(/^%\w+ :/, `%${call.name}__again :`)
+    .replace(/%(\w+)/g, (all, each: string) => {
+      const other = names.read.get(each);
+      return other === undefined ? all : `%${other.replace(/\W/g, '__')}`;
+    });
+  return {
+    ...rest,
+    node: {
+      ...node,
+      name: `${node.name}@${name}`,
+      inputs: node.inputs.map((input) => names.made.get(input) ?? names.inputs.get(input) ?? input),
+      outputs: node.outputs.map((output) => names.made.get(output) ?? output),
+      metadata: new Map([...node.metadata, [key, text]]),
+    },
+    scope: {
+      ...scope,
+      ...(scope.call === undefined ? {} : { call: { ...scope.call, name: `${scope.call.name}@${name}` } }),
+    },
+  };
+}
+
+const usersOf = ({ metadata }: OnnxNode): number | undefined => {
+  const users = /^%\w+ : \[num_users=(\d+)\]/.exec(metadata.get('pkg.torch.onnx.fx_node') ?? '')?.[1];
+  return users === undefined ? undefined : Number(users);
+};
+
+/**
+ * Names the parameters of a second call: those of a lost module with the same last names, whose path ends as that of the call's
+ * own does. Each lost module has one call.
+ */
+function otherModules(
+  placeholders: ReadonlyMap<string, string>,
+  lost: ReadonlySet<string>,
+): (call: RecordedCall) => ReadonlyMap<string, string> {
+  const placeholderOf = new Map([...placeholders].map(([placeholder, target]) => [target, placeholder]));
+  return ({ read }) => {
+    const targets = read.flatMap((name) => placeholders.get(name) ?? []);
+    const own = moduleOf(targets[0] ?? '');
+    const fits = [...lost].filter(
+      (module) =>
+        module.split('.').length === own.split('.').length &&
+        targets.every((target) => placeholderOf.has(`${module}${target.slice(own.length)}`)),
+    );
+    const ends = (module: string): number => commonEnd(module.split('.'), own.split('.'));
+    const most = Math.max(0, ...fits.map(ends));
+    const [module, ...others] = fits.filter((each) => ends(each) === most);
+    if (module === undefined || others.length > 0 || own === '') return new Map();
+    return new Map(
+      targets.flatMap((target) => {
+        const before = placeholderOf.get(target);
+        const after = placeholderOf.get(`${module}${target.slice(own.length)}`);
+        return before === undefined || after === undefined ? [] : [[before, after] as const];
+      }),
+    );
+  };
+}
+
+const moduleOf = (name: string): string => name.slice(0, Math.max(0, name.lastIndexOf('.')));
+
+function commonEnd(one: readonly string[], other: readonly string[]): number {
+  let length = 0;
+  while (length < one.length && one.at(-1 - length) === other.at(-1 - length)) length += 1;
+  return length;
+}
