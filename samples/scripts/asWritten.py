@@ -1,4 +1,4 @@
-"""Networks as people write them, of sixty kinds: `python samples/scripts/asWritten.py FOLDER [--only NAME ...]`.
+"""Networks as people write them, of a hundred kinds, with those of `furtherNetworks.py`: `python samples/scripts/asWritten.py FOLDER [--only NAME ...]`.
 
 Losses, detection, segmentation, speech, graphs with scatter, diffusion, recommenders, spectral and weight normalization, experts,
 reinforcement learning, normalizing flows, state spaces, memory. Each is exported in training mode by the TorchScript exporter
@@ -24,6 +24,7 @@ import torch.nn as nn  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
 from exportRun import arguments_of, teller  # noqa: E402
 from exports import Inputs, Model  # noqa: E402
+from furtherNetworks import FURTHER  # noqa: E402
 from programs import truth  # noqa: E402
 from torch.nn.utils.parametrizations import spectral_norm, weight_norm  # noqa: E402
 
@@ -1612,10 +1613,11 @@ def export_all(model: Model, folder: Path, tell: Callable[[dict], None]) -> None
 
 
 def main() -> None:
-    arguments = arguments_of(__doc__, NETWORKS, "network")
+    networks = NETWORKS | FURTHER
+    arguments = arguments_of(__doc__, networks, "network")
     tell = teller()
     tell({"versions": {"torch": torch.__version__, **{name: version(name) for name in ["onnx", "onnxscript"]}}})
-    for name, model in NETWORKS.items():
+    for name, model in networks.items():
         if not arguments.only or name in arguments.only:
             export_all(model, arguments.folder, tell)
 

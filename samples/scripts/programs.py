@@ -140,10 +140,10 @@ TRACED = {model.name for model in HAND_WRITTEN}
 
 
 class Saved:
-    """A tensor that autograd saved: it lives as long as the function that saved it."""
+    """What autograd saved, without its history: a result would keep the function alive that made and saved it."""
 
     def __init__(self, tensor: torch.Tensor):
-        self.tensor = tensor
+        self.tensor = tensor.data
 
 
 class KeptToBackward:

@@ -33,6 +33,7 @@ import { originOf } from './originOf.ts';
 import { planCosting } from './planCosting.ts';
 import { withCopies } from './recordedCopies.ts';
 import { recordedDetachments } from './recordedDetachments.ts';
+import { withInPlaceCalls } from './recordedInPlace.ts';
 import { namedScatters } from './recordedScatters.ts';
 import { nodesWithoutGradients } from './regionsWithoutGradients.ts';
 import { foldGraph } from './repetition/foldGraph.ts';
@@ -155,7 +156,8 @@ function* analyzeGraph({
   });
   const { scopes, captured } = inferred;
   const callOf = (operator: Operator) => originOf(scopes[operator.index], operator.source, given).call;
-  const graph = withCopies(withPromotions(withDetached(inferred.graph, detached), callOf), callOf);
+  const promoted = withPromotions(withDetached(inferred.graph, detached), callOf);
+  const graph = withInPlaceCalls(withCopies(promoted, callOf), callOf);
   yield;
   const { roles, parameters, frozen, uses } = findRoles(graph, captured, provided?.roles ?? new Map());
   issues.push(...issuesOfComputedWeights(graph, parameters));

@@ -148,7 +148,10 @@ function groupByParameter(
 }
 
 /** The parameter that the exporter recorded for a reading; `undefined` where it recorded no calls. */
-function recordedParameters({ graph }: StoredGraph): ((reading: Reading) => string | undefined) | undefined {
+function recordedParameters({
+  nodes,
+  graph,
+}: StoredGraph): ((reading: Reading) => string | undefined) | undefined {
   const placeholders = placeholdersOfProgram(graph);
   if (placeholders === undefined) return undefined;
   const sources = new Map(
@@ -158,6 +161,7 @@ function recordedParameters({ graph }: StoredGraph): ((reading: Reading) => stri
   );
   const stored = new Set(sources.values());
   const known = new Map<FlatNode, ReadonlyMap<number, string | undefined>>();
+  const leftOpen = parametersLeftOpen(nodes, sources, placeholders);
   return ({ flat, position }) => {
     const before = known.get(flat);
     if (before !== undefined) return before.get(position);
@@ -165,13 +169,53 @@ function recordedParameters({ graph }: StoredGraph): ((reading: Reading) => stri
     const places = flat.node.inputs.flatMap((name, place) => (sources.has(name) ? [place] : []));
     const own = places.map((place) => sources.get(flat.node.inputs[place] ?? '') ?? '');
     // What the file has a tensor of is that tensor: the other is a number of the call's own.
-    const parameters = parametersAt(own, called).map((parameter, index) =>
-      parameter === own[index] || !stored.has(parameter ?? '') ? parameter : undefined,
-    );
+    const parameters = parametersAt(own, called)
+      .map((parameter) => parameter ?? leftOpen(flat))
+      .map((parameter, index) =>
+        parameter === own[index] || !stored.has(parameter ?? '') ? parameter : undefined,
+      );
     const found = new Map(places.map((place, index) => [place, parameters[index]]));
     known.set(flat, found);
     return found.get(position);
   };
+}
+
+/**
+ * The one parameter of a call of several operators that none of its tensors is named after, where one tensor alone is named after none:
+ * the bias that stands in an Add behind the product. `undefined` where it stays open.
+ */
+function parametersLeftOpen(
+  nodes: readonly FlatNode[],
+  sources: ReadonlyMap<string, string>,
+  placeholders: ReadonlyMap<string, string>,
+): (flat: FlatNode) => string | undefined {
+  let read: ReadonlyMap<string, ReadonlySet<string>> | undefined;
+  return ({ node, scope }) => {
+    const name = scope.call?.name;
+    if (name === undefined) return undefined;
+    read ??= sourcesByCall(nodes, sources);
+    const own = read.get(name) ?? new Set<string>();
+    const called = readByCall(node, placeholders) ?? [];
+    const [parameter, ...others] = called.filter((each) => !own.has(each));
+    const strangers = [...own].filter((each) => !called.includes(each));
+    return others.length === 0 && strangers.length === 1 ? parameter : undefined;
+  };
+}
+
+/** What all operators of a call read together, by the names that it was stored for. */
+function sourcesByCall(
+  nodes: readonly FlatNode[],
+  sources: ReadonlyMap<string, string>,
+): ReadonlyMap<string, ReadonlySet<string>> {
+  const read = new Map<string, Set<string>>();
+  for (const { node, scope } of nodes) {
+    const name = scope.call?.name;
+    if (name === undefined) continue;
+    const own = read.get(name) ?? new Set<string>();
+    for (const source of node.inputs.flatMap((input) => sources.get(input) ?? [])) own.add(source);
+    read.set(name, own);
+  }
+  return read;
 }
 
 /** The name of the parameter that a tensor was stored for. */

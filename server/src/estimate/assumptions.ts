@@ -26,7 +26,9 @@ function inPlaceIssues(training: TrainingGraph, { framework, mode }: Scenario): 
   if (mode !== 'training' || !hasOption(framework.name, 'in-place')) return [];
   if (framework.options['in-place'] !== undefined) return [];
   const { operators } = (training.folded ?? training).analysis.graph;
-  const found = operators.filter((operator) => hasTrait(operator, 'keeps-result-in-place'));
+  const found = operators.filter(
+    (operator) => operator.isInPlace === undefined && hasTrait(operator, 'keeps-result-in-place'),
+  );
   const [first] = found;
   if (first === undefined) return [];
   return [

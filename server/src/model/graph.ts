@@ -44,6 +44,8 @@ export interface Operator {
   readonly isPromotion?: true;
   /** What it hands through lies in memory of its own: `clone()`. */
   readonly isCopy?: true;
+  /** Whether the program writes its result over its input; absent where it does not say so. */
+  readonly isInPlace?: boolean;
   /**
    * Operators of one kind are the same to every rule: type, version, attributes, types and contents of what goes in,
    * types of what comes out. Absent where that was not found out, or nothing else can be alike.

@@ -249,6 +249,11 @@ export const issueCodes = {
     explanation:
       'ONNX has neither `torch.no_grad` nor `requires_grad`. Teachers, momentum encoders and target networks look like trained ones. Calls of `detach` that the exporter recorded are read; the TorchScript exporter records none. Freeze what is not trained, or cost an archive of torch.export, which says it.',
   },
+  'graph/unrecorded-calls': {
+    title: 'The file does not say what is detached, or called twice',
+    explanation:
+      'The TorchScript exporter writes neither `detach`, `clone` nor `torch.no_grad`, and merges equal calls. It matters where a file has a loss, or runs one layer several times. Gradients may then pass where the program stops them, and what runs twice on one value is costed once. An archive of torch.export has the program as it is written.',
+  },
   'graph/checkpoint': {
     title: 'The exported program checkpoints activations',
     explanation:

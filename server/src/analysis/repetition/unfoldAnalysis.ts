@@ -363,6 +363,7 @@ function unfoldContent(
       ...(shown?.opset === undefined ? {} : { opset: shown.opset }),
       ...(shown?.isPromotion === undefined ? {} : { isPromotion: shown.isPromotion }),
       ...(shown?.isCopy === undefined ? {} : { isCopy: shown.isCopy }),
+      ...(shown?.isInPlace === undefined ? {} : { isInPlace: shown.isInPlace }),
       ...(shown?.kind === undefined ? {} : { kind: shown.kind }),
     });
   }

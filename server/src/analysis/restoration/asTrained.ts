@@ -15,6 +15,7 @@ import { lostModules } from './lostModules.ts';
 import { lostProjections } from './lostProjections.ts';
 import { restoreNormalizations } from './restoreNormalizations.ts';
 import { runtimeOptimized } from './runtimeOptimized.ts';
+import { unrecordedCalls } from './unrecordedCalls.ts';
 import { type WrittenOut, writeOutFused } from './writeOutFused.ts';
 
 /**
@@ -54,6 +55,7 @@ function* changesOf({ analysis, ...file }: OpenedModel): Steps<Changes> {
     evaluated ?? [],
     lostModules(onnx) ?? [],
     assumedGradients(onnx) ?? [],
+    unrecordedCalls(onnx) ?? [],
     checkpointedExport(onnx) ?? [],
     lostProjections(onnx) ?? [],
   ].flat();

@@ -12,6 +12,7 @@ import type { OnnxGraph, OnnxModel } from '../../formats/onnx/syntax.ts';
 import type { Issue } from '../../model/issue.ts';
 import { scopeListOf } from '../moduleScope.ts';
 import { nodesWithoutGradients } from '../regionsWithoutGradients.ts';
+import { holdsGraph } from '../subgraphs.ts';
 
 /** `undefined` where nothing of the kind shows. */
 export function assumedGradients({ graph, producerName }: OnnxModel): Issue | undefined {
@@ -39,7 +40,8 @@ function modulesReadUncalled(graph: OnnxGraph): ReadonlySet<string> {
   const found = new Set<string>();
   const without = nodesWithoutGradients(graph.nodes, graph);
   for (const node of graph.nodes) {
-    if (without.has(node)) continue;
+    // The body of a loop reads weights where its modules are not named.
+    if (without.has(node) || holdsGraph(node.attributes)) continue;
     for (const name of readByCall(node, placeholders) ?? []) {
       const parts = name.split('.').slice(0, -1);
       const [outermost] = parts;

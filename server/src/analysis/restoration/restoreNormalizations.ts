@@ -1,6 +1,7 @@
 /** Rewrites a graph so that batch normalizations which were folded into other operators stand in it again. */
 
 import { parametersOfProgram } from '../../formats/onnx/graphSignature.ts';
+import { placeholdersOfProgram } from '../../formats/onnx/recordedCalls.ts';
 import type { OnnxGraph, OnnxModel, OnnxNode } from '../../formats/onnx/syntax.ts';
 import type { TensorLiteral } from '../../model/attribute.ts';
 import type { ElementType } from '../../model/elementType.ts';
@@ -37,8 +38,11 @@ export function restoreNormalizations(
   const foldedIn: FindsFolded = findsFolded(model);
   const { graph } = model;
   const parameters = parametersOfProgram(graph);
+  const placeholders = placeholdersOfProgram(graph) ?? new Map<string, string>();
+  const lostBiasOf = (node: OnnxNode): string | undefined =>
+    biasOf(node, parameters) ?? biasOfCall(node, parameters, placeholders);
   const lacksBias = (node: OnnxNode): boolean =>
-    hosts.has(node.type) && (node.inputs[2] ?? '') === '' && biasOf(node, parameters) !== undefined;
+    hosts.has(node.type) && (node.inputs[2] ?? '') === '' && lostBiasOf(node) !== undefined;
   if (!graph.nodes.some((node) => foldedIn(node) !== undefined || lacksBias(node))) return undefined;
   const restored: FoldedNormalization[] = [];
   const added = new Map<string, TensorLiteral>();
@@ -63,7 +67,7 @@ export function restoreNormalizations(
     if (folded === undefined && !lacksBias(node)) return [{ ...node, standsFor }];
     const weight = weightOf(node, analysis, stored);
     if (folded === undefined) {
-      const bias = biasOf(node, parameters);
+      const bias = lostBiasOf(node);
       if (weight === undefined || bias === undefined) return [{ ...node, standsFor }];
       biases += 1;
       return [
@@ -185,6 +189,20 @@ function biasOf({ inputs }: OnnxNode, parameters: ReadonlySet<string> | undefine
   const own = `${module}.bias`;
   const had = parameters?.has(weight) ? parameters.has(own) : bias === own;
   return module !== '' && had ? own : undefined;
+}
+
+/** The parameter that stands for the bias in the recorded call of a product or convolution: `F.linear(x, self.weight, self.shift)`. */
+function biasOfCall(
+  { metadata }: OnnxNode,
+  parameters: ReadonlySet<string> | undefined,
+  placeholders: ReadonlyMap<string, string>,
+): string | undefined {
+  const call = metadata.get('pkg.torch.onnx.fx_node') ?? '';
+  const read = /aten\.(?:linear|conv\d?d|convolution)\.default\]\(args = \([^,]+, [^,]+, %(\w+)/.exec(
+    call,
+  )?.[1];
+  const name = placeholders.get(read ?? '');
+  return name !== undefined && parameters?.has(name) ? name : undefined;
 }
 
 /** Names in the form of PyTorch's TorchScript exporter are paths of modules. */

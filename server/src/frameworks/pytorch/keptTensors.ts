@@ -13,7 +13,8 @@ import { copiedMatrices, type Matrices, matricesRead } from './matricesRead.ts';
 /** Parameters are kept anyway, but the half-precision copy that autocast made of one is kept for backward too. */
 export function keptForBackward(step: EagerStep, typed: TypedOperator): readonly KeptTensor[] {
   // `leaky_relu` and `elu` keep their input, `leaky_relu_` and `elu_` their result (PyTorch 2.x derivatives.yaml).
-  const isInPlace = step.inPlace && hasTrait(typed.operator, 'keeps-result-in-place');
+  const isInPlace =
+    (typed.operator.isInPlace ?? step.inPlace) && hasTrait(typed.operator, 'keeps-result-in-place');
   const own = isInPlace ? ofResult : typed.cost.saved;
   const saved = sumsBags(step, typed) ? keptOfBags(step, typed) : own;
   const [first] = saved;

@@ -315,6 +315,28 @@ const unfold: LowerAten = (call) => {
 /** Numbers of an index that is written out; windows of signals need more, and stay unknown. */
 const mostPlaces = 2 ** 16;
 
+/**
+ * Vectors on the diagonal of square matrices: each element followed by a row of zeros, which moves the next one by one place. At other
+ * offsets, and on axes that are not the last, it stays unknown.
+ */
+const diagonalMatrix: LowerAten = (call) => {
+  const self = call.tensor('self');
+  const around = self?.shape?.slice(0, -1).map(() => 0);
+  const size = self?.shape?.at(-1);
+  if (self === undefined || around === undefined || typeof size !== 'number') return undefined;
+  const rank = around.length + 2;
+  const [first, second] = [call.numberOr('dim1', -2), call.numberOr('dim2', -1)].map((axis) =>
+    fromFront(axis, rank),
+  );
+  if (first !== rank - 2 || second !== rank - 1 || call.numberOr('offset', 0) !== 0) return undefined;
+  const columns = call.emit('Unsqueeze', [self, call.integers([-1])]);
+  const rows = call.emit('Pad', [...columns, call.integers([...around, 0, 0, ...around, 0, size])]);
+  const line = call.emit('Reshape', [...rows, call.integers([...around, size * (size + 1)])]);
+  const [begin, end, axis] = [0, size * size, -1].map((number) => call.integers([number]));
+  const cut = call.emit('Slice', [...line, begin, end, axis]);
+  return call.emit('Reshape', [...cut, call.integers([...around, size, size])]);
+};
+
 const nonZero: LowerAten = (call) => {
   const self = call.tensor('self');
   return self && call.emit('Transpose', call.emit('NonZero', [self]));
@@ -405,6 +427,7 @@ export const partOperators: Readonly<Record<string, LowerAten>> = {
   ...each(['tril.default', 'tril_.default'], triangle(0)),
   ...each(['triu.default', 'triu_.default'], triangle(1)),
   ...each(['diagonal.default', 'diagonal_copy.default', 'linalg_diagonal.default'], diagonal),
+  'diag_embed.default': diagonalMatrix,
   ...each(['as_strided.default', 'as_strided_copy.default'], strided),
   ...each(['histc.default', 'bincount.default'], counted),
   'one_hot.default': oneHot,
