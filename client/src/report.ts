@@ -45,7 +45,7 @@ export function registerReport(
       : client.sendRequest<ReportResult | null>(makeReport, params, token);
   };
   const panels = reportPanels({
-    askForPage: ({ page, model, part }, change, nonce, token) =>
+    askForPage: ({ page, model, part }, { change, compared }, nonce, token) =>
       ask(
         {
           uri: client.code2ProtocolConverter.asUri(model),
@@ -53,6 +53,7 @@ export function registerReport(
           format: 'html',
           nonce,
           change,
+          compared,
           ...(part === undefined ? {} : { model: part }),
         },
         token,

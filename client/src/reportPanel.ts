@@ -24,12 +24,18 @@ export interface ReportedModel extends PageOfModel {
   readonly title: string;
 }
 
+/** What of a scenario is written nowhere: the change that a page shows, and those that it is compared with. */
+export interface TriedChanges {
+  readonly change: ScenarioChange;
+  readonly compared: readonly ScenarioChange[];
+}
+
 /** What a panel asks of the server, and what of it is written down. */
 export interface PanelActions {
   /** The page of the scenario with a change that is written nowhere. */
   readonly askForPage: (
     reported: ReportedModel,
-    change: ScenarioChange,
+    tried: TriedChanges,
     nonce: string,
     token: vscode.CancellationToken,
   ) => Promise<ReportResult | null>;
@@ -89,6 +95,9 @@ interface OpenPanel extends vscode.Disposable {
 /** A text that is typed into is asked about when it rests so long, in milliseconds. */
 const rest = 250;
 
+/** Scenarios that were tried and are drawn beside the one that is shown. */
+const mostCompared = 5;
+
 /** A page that has said nothing for so long will not, in milliseconds. */
 const silence = 15_000;
 
@@ -109,6 +118,8 @@ function openPanel(
   let wasVisible = true;
   /** What is tried, and written nowhere. */
   let change: ScenarioChange = {};
+  /** What was tried before it. */
+  let compared: readonly ScenarioChange[] = [];
   let timer: ReturnType<typeof setTimeout> | undefined;
   let asking: vscode.CancellationTokenSource | undefined;
   panel.webview.html = page.text;
@@ -125,7 +136,7 @@ function openPanel(
     return source.token.isCancellationRequested ? null : answer;
   };
   const load = async (): Promise<void> => {
-    const next = await latest((token) => actions.askForPage(reported, change, nonce, token));
+    const next = await latest((token) => actions.askForPage(reported, { change, compared }, nonce, token));
     if (next === null) return;
     if (next.refusal !== undefined) {
       // A text that cannot be costed for a moment leaves the last page; of a scenario that is tried it says why.
@@ -146,12 +157,16 @@ function openPanel(
       case 'try':
         change = message.change;
         clearTimeout(timer);
-        return message.whole ? load() : totals();
+        if (!message.whole) return totals();
+        compared = [...compared.filter((each) => !isEqual(each, change)), change].slice(-mostCompared);
+        return load();
       case 'save':
         return savePicture(reported.model, message.name, message.data);
       case 'keep':
         await actions.keepChange(reported, message.change);
         change = {};
+        // They were changes of another scenario.
+        compared = [];
         return load();
       case 'ready':
         clearTimeout(silent);
@@ -190,6 +205,9 @@ function openPanel(
     dispose: () => panel.dispose(),
   };
 }
+
+const isEqual = (one: ScenarioChange, other: ScenarioChange): boolean =>
+  JSON.stringify(one) === JSON.stringify(other);
 
 /** The first layer that stands on a line. */
 const layerAt = (layerLines: readonly LayerLines[], line: number): string | undefined =>

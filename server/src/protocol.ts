@@ -205,6 +205,8 @@ export interface ReportParams {
   readonly nonce?: string;
   /** Tried, not written: the HTML page is of the scenario with it. */
   readonly change?: ScenarioChange;
+  /** Tried before it: the page draws their scaling curves beside those of the scenario and of `change`. */
+  readonly compared?: readonly ScenarioChange[];
 }
 export interface ReportResult {
   readonly text: string;

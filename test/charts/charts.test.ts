@@ -9,7 +9,7 @@ import { mergeSegments } from '../../server/src/charts/mergeSegments.ts';
 import { type NamedPoint, placeLabels } from '../../server/src/charts/placeLabels.ts';
 import { rankMemoryChart } from '../../server/src/charts/rankMemoryChart.ts';
 import { rooflineChart } from '../../server/src/charts/rooflineChart.ts';
-import { scalingChart } from '../../server/src/charts/scalingChart.ts';
+import { type ScalingMark, scalingChart } from '../../server/src/charts/scalingChart.ts';
 import type { Box } from '../../server/src/charts/shapes.ts';
 import { timelineChart } from '../../server/src/charts/timelineChart.ts';
 
@@ -125,6 +125,43 @@ it('what has nothing to show is not drawn', () => {
   expect(icicleChart({ name: 'a', title: 'a', root: leaf('m', 0), textOf: String })).toBeUndefined();
   expect(rooflineChart({ gpu: 'g', what: 'fp32', peak: 1, bandwidth: 1, points: [] })).toBeUndefined();
   expect(scalingChart([{ title: '', marks: [mark(1, 1)] }], false)).toBeUndefined();
+});
+
+describe('several scaling curves', () => {
+  const ranged = (gpus: number, fits = true): ScalingMark => ({
+    ...mark(gpus, 0.9),
+    throughputRange: [gpus * 80, gpus * 120],
+    fits,
+  });
+  const drawn = (titles: readonly string[], fits = true): string =>
+    scalingChart(
+      titles.map((title) => ({ title, marks: [ranged(1), ranged(8, fits)] })),
+      false,
+    )?.svg ?? '';
+
+  it('have a band and a legend each, of a colour and a shape or dash of their own', () => {
+    const svg = drawn(['a', 'b', 'c']);
+    for (const [index, title] of ['a', 'b', 'c'].entries()) {
+      expect(svg).toContain(`class="band band-${index}"`);
+      expect(svg).toContain(`>${title}</text>`);
+    }
+    expect(svg).not.toContain('out of memory');
+  });
+
+  it('mark where memory forbids, in either shape, and say so', () => {
+    const svg = drawn(['a', 'b'], false);
+    expect(svg).toMatch(/<circle [^>]*class="none"/);
+    expect(svg).toMatch(/<rect [^>]*class="point-1 none"/);
+    expect(svg).toContain('>out of memory</text>');
+  });
+
+  it('are within the axis with their bands', () => {
+    const [, top] = /class="band band-0" d="([^"]+)Z"/.exec(drawn(['a', 'b'])) ?? [];
+    const heights = [...(top ?? '').matchAll(/[ML][\d.]+ ([\d.]+)/g)].map(([, y]) => Number(y));
+    expect(heights).toHaveLength(4);
+    for (const y of heights) expect(y).toBeGreaterThanOrEqual(40);
+    for (const y of heights) expect(y).toBeLessThanOrEqual(272);
+  });
 });
 
 describe('merged segments', () => {

@@ -358,6 +358,11 @@ const triesScenario: Scenario = {
       (await step.textContent()) === before ? undefined : true,
     );
     await editor.pageMatching(/batch 16 per GPU/);
+    // Its scaling curve stands beside that of the scenario that is written.
+    const curves = panel.locator('svg.scaling text');
+    await editor.until('both curves in the legend', async () =>
+      (await curves.filter({ hasText: /^batch (8|16)$/ }).count()) === 2 ? true : undefined,
+    );
     // The text is as it was; a click into it brings it to the front.
     const text = editor.page.locator('.editor-group-container .view-line').first();
     await text.click();

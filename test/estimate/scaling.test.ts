@@ -234,9 +234,9 @@ describe('renderings', () => {
     const page = renderScalingHtml(scaling);
     expect(page).not.toMatch(/https?:|<c>/);
     expect(page.match(/<script/g)).toHaveLength(1);
-    // Two points, once by throughput and once by efficiency.
-    expect(page.match(/<circle/g)).toHaveLength(4);
-    expect(page.match(/<circle[^>]* class="none"/g)).toHaveLength(2);
+    // Two points, once by throughput and once by efficiency; and one that says what a hollow one means.
+    expect(page.match(/<circle/g)).toHaveLength(5);
+    expect(page.match(/<circle[^>]* class="none"/g)).toHaveLength(3);
     expect(page).toContain(
       '<title>8 GPUs: 90 %, 320 samples/s, out of memory; parameter servers, 10 % of the step</title>',
     );
@@ -247,6 +247,12 @@ describe('renderings', () => {
     expect(page).toContain('<td class="number">100 ms<small>80.0 ms to 130 ms</small>');
     expect(page).toContain('<td class="number">10.0 ms<small>of 20.0 ms</small>');
     expect(page.match(/<th scope="col"/g)).toHaveLength(8);
+  });
+
+  it('no line ends between a number and its percent sign', () => {
+    const page = renderScalingHtml(scaling);
+    expect(page).toContain('<td>parameter servers, 10\u00a0% of the step');
+    expect(page).toContain('efficiency from 100\u00a0% to 90\u00a0%.');
   });
 
   it('a chart needs two points', () => {

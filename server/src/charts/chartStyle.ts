@@ -69,7 +69,8 @@ ${curves
   )
   .join('\n')}
 .chart .roof { fill: none; stroke: var(--text); stroke-width: 1.6; }
-.chart .band { fill: var(--blue); fill-opacity: .18; }
+.chart .band { fill: var(--blue); fill-opacity: .18; } .chart .ideal { fill: none; stroke: var(--text); stroke-opacity: .45; }
+${curves.map((colour, index) => `.chart .band-${index + 1} { fill: var(--${colour}); }`).join(' ')}
 .chart .inside { fill: var(--ground); pointer-events: none; }
 .chart rect, .chart .area { stroke: var(--outline); stroke-width: .5; }
 .chart .forward { fill: var(--blue); }

@@ -5,7 +5,7 @@ import { formatPercent, formatRate } from '../model/format.ts';
 import { axisTitles, bottomAxis, leftAxis } from './axes.ts';
 import { type Chart, chartOf } from './chart.ts';
 import { linearScale, logScale, niceStep, niceTicks, type Scale } from './scales.ts';
-import { type Box, label, line, pathOf, place } from './shapes.ts';
+import { type Box, label, letterWidth, line, pathOf, place } from './shapes.ts';
 
 export interface ScalingMark {
   readonly gpus: number;
@@ -44,7 +44,7 @@ interface KnownSeries {
   readonly perGpu: number;
 }
 
-/** `undefined` where no series has two numbers of GPUs with both: there is no curve. Several have no bands: these would hide curves. */
+/** `undefined` where no series has two numbers of GPUs with both: there is no curve. */
 export function scalingChart(given: readonly ScalingSeries[], isStrong: boolean): Chart | undefined {
   const drawn = given.flatMap(knownOf).slice(0, mostCurves);
   if (drawn.length === 0) return undefined;
@@ -58,7 +58,7 @@ export function scalingChart(given: readonly ScalingSeries[], isStrong: boolean)
     known.flatMap(({ gpus, throughput, throughputRange }) => [
       throughput,
       gpus * perGpu,
-      ...(isAlone ? (throughputRange ?? []) : []),
+      ...(throughputRange ?? []),
     ]),
   );
   const [speed, share] = panels;
@@ -80,11 +80,11 @@ export function scalingChart(given: readonly ScalingSeries[], isStrong: boolean)
       ...axisTitles(
         speed,
         'GPUs, logarithmic',
-        `samples per second, logarithmic; dashed: ideal${isAlone ? ', band: range' : ''}`,
+        `samples per second, logarithmic; ${isAlone ? 'dashed' : 'thin'}: ideal, band: range`,
       ),
       ...drawn.map(
         ({ known, perGpu }) =>
-          `<path class="roof mark" d="${pathOf(known.map(({ gpus }) => [speedX.at(gpus), up.at(gpus * perGpu)]))}"/>`,
+          `<path class="${isAlone ? 'roof mark' : 'ideal'}" d="${pathOf(known.map(({ gpus }) => [speedX.at(gpus), up.at(gpus * perGpu)]))}"/>`,
       ),
       ...drawn.flatMap(({ title, known }, index) =>
         series(
@@ -92,7 +92,7 @@ export function scalingChart(given: readonly ScalingSeries[], isStrong: boolean)
           speedX,
           up,
           ({ throughput }) => throughput,
-          ({ throughputRange }) => (isAlone ? throughputRange : null),
+          ({ throughputRange }) => throughputRange,
         ),
       ),
       ...leftAxis(efficiency, share, (value) => percentAt(value, ceiling - floor)),
@@ -114,7 +114,7 @@ export function scalingChart(given: readonly ScalingSeries[], isStrong: boolean)
           () => null,
         ),
       ),
-      label(share.right, share.bottom + 36, isFull ? 'hollow: out of memory' : '', 'end quiet'),
+      ...(isFull ? outOfMemoryNote(share.right, share.bottom + 36, isAlone) : []),
       ...(isAlone ? [] : drawn.flatMap(({ title }, index) => legendLine(title, index, legendTop))),
     ],
     table: {
@@ -169,6 +169,17 @@ const legendLine = (title: string, index: number, top: number): readonly string[
   ];
 };
 
+/** What marks of scenarios that do not fit look like, of each shape that is drawn, and what they mean. */
+function outOfMemoryNote(right: number, y: number, isAlone: boolean): readonly string[] {
+  const text = 'out of memory';
+  const left = right - text.length * letterWidth - 14;
+  return [
+    pointMark(left, y - 4, 0, '', false),
+    ...(isAlone ? [] : [pointMark(left - 16, y - 4, 1, '', false)]),
+    label(right, y, text, 'end quiet'),
+  ];
+}
+
 /** With the digits that tell ticks apart. */
 const percentAt = (value: number, span: number): string => `${(value * 100).toFixed(span < 0.04 ? 1 : 0)} %`;
 
@@ -203,7 +214,9 @@ function series(
   const high = ranged.map(({ gpus, range }) => [x.at(gpus), y.at(range[1])] as const);
   const curve = known.map((mark) => [x.at(mark.gpus), y.at(of(mark))] as const);
   return [
-    ...(ranged.length < 2 ? [] : [`<path class="band" d="${pathOf([...low, ...high.toReversed()])}Z"/>`]),
+    ...(ranged.length < 2
+      ? []
+      : [`<path class="band band-${index}" d="${pathOf([...low, ...high.toReversed()])}Z"/>`]),
     `<path class="curve curve-${index}" d="${pathOf(curve)}"/>`,
     ...known.map((mark) => {
       const note = `${title === '' ? '' : `${title}: `}${mark.gpus} GPUs: ${formatPercent(mark.efficiency)}, ${formatRate(mark.throughput)}, ${mark.limit}`;

@@ -12,8 +12,8 @@ import { renderTable } from '../estimate/report/renderTable.ts';
 import { renderTrace } from '../estimate/report/renderTrace.ts';
 import type { Report } from '../estimate/report/report.ts';
 import { shortReport } from '../estimate/report/shortReport.ts';
-import { scaleEstimate } from '../estimate/scaling/scaleEstimate.ts';
 import { scenarioDefaults } from '../estimate/scenarioDefaults.ts';
+import { triedCurves } from '../estimate/what-if/triedCurves.ts';
 import { finish } from '../model/steps.ts';
 import type { Arguments, ReportFormat } from './arguments.ts';
 import {
@@ -68,7 +68,7 @@ function render(
   if (format === 'trace') return renderTrace(training, scenario, cluster, estimate.measurements);
   const report = makeReport(opened, training.analysis, cost, issues.map(withOptions));
   if (format === 'html' || format === 'svg') {
-    const charts = stepCharts(estimate, report, finish(scaleEstimate(estimate)));
+    const charts = stepCharts(estimate, report, finish(triedCurves(estimate, [])));
     return format === 'html' ? renderHtml(report, charts) : oneChart(charts, given.chart);
   }
   return renderings[format](report, widthOf(given), given.summary, given.top);

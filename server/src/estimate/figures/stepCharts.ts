@@ -5,7 +5,6 @@ import { icicleChart } from '../../charts/icicleChart.ts';
 import { memoryChart } from '../../charts/memoryChart.ts';
 import { rankMemoryChart } from '../../charts/rankMemoryChart.ts';
 import { rooflineChart } from '../../charts/rooflineChart.ts';
-import { scalingChart } from '../../charts/scalingChart.ts';
 import { timelineChart } from '../../charts/timelineChart.ts';
 import { computePath } from '../../hardware/computePath.ts';
 import { formatBytes, formatShortCount, formatTime } from '../../model/format.ts';
@@ -13,20 +12,20 @@ import { bytes, seconds } from '../../model/units.ts';
 import type { ModelEstimate } from '../estimateModel.ts';
 import { drawnAmount } from '../report/layerCells.ts';
 import type { LayerReport, Report } from '../report/report.ts';
-import type { Scaling } from '../scaling/scaleJob.ts';
+import type { ScalingCurve } from '../scaling/scalingOverlay.ts';
 import { type DrawnStep, drawnStep } from './drawnStep.ts';
 import { memoryOverStep } from './memoryOverStep.ts';
 import { moduleTree } from './moduleTree.ts';
 import { pipelineTimelineFigure, rankMemoryFigure } from './pipelineFigures.ts';
 import { rooflinePoints } from './rooflinePoints.ts';
-import { scalingMarks } from './scalingMarks.ts';
+import { scalingFigure } from './scalingFigure.ts';
 import { stepTimelineFigure } from './stepTimelineFigure.ts';
 
-/** Charts that have something to show, in the order a reader needs them; without `scaling` no curve. */
+/** Charts that have something to show, in the order a reader needs them; `curves` are drawn as one. */
 export function stepCharts(
   { training, scenario, cluster, measurements }: ModelEstimate,
   report: Report,
-  scaling?: Scaling,
+  curves: readonly ScalingCurve[] = [],
 ): readonly Chart[] {
   if (training === undefined || scenario === undefined || cluster === undefined) return [];
   const drawn = drawnStep(training, scenario, cluster, measurements);
@@ -47,9 +46,7 @@ export function stepCharts(
       what: path.unit === 'tensor' ? `${path.actual} on tensor cores` : path.actual,
       bandwidth: gpu.memoryBandwidth.value,
     }),
-    ...(scaling === undefined
-      ? []
-      : [scalingChart([{ title: '', marks: scalingMarks(scaling.points) }], scaling.isStrong)]),
+    scalingFigure(curves),
   ];
   return charts.flatMap((chart) => chart ?? []);
 }

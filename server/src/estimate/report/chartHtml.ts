@@ -2,6 +2,7 @@
 
 import type { Chart } from '../../charts/chart.ts';
 import { escapeHtml } from '../../model/escapeHtml.ts';
+import { textHtml } from './html.ts';
 
 export function chartSections(charts: readonly Chart[]): string {
   const modules = charts.filter(({ name }) => name.startsWith('modules-'));
@@ -18,7 +19,7 @@ const figure = (chart: Chart): string =>
   `<figure id="${chart.name}">\n<h2>${escapeHtml(chart.title)}</h2>\n${content(chart)}\n</figure>`;
 
 const content = ({ summary, svg, table }: Chart): string =>
-  `<p>${escapeHtml(summary)}</p>\n${svg}${
+  `<p>${textHtml(summary)}</p>\n${svg}${
     table === undefined || table.rows.length === 0
       ? ''
       : `\n<details><summary>Numbers</summary>\n<table>\n<thead><tr>${table.columns.map((title) => `<th scope="col">${escapeHtml(title)}`).join('')}\n<tbody>\n${table.rows.map((row) => `<tr>${row.map((cell) => `<td>${escapeHtml(cell)}`).join('')}`).join('\n')}\n</table></details>`

@@ -46,7 +46,7 @@ ${[layers.less === '' ? '' : `${layers.less}.`, layers.alone]
 
 function tableOf(columns: readonly Column[], rows: readonly (readonly string[])[]): string {
   const kinds = columns.map(({ align }) => (align === 'right' ? ' class="number"' : ''));
-  return `<div class="wide"><table>
+  return `<div class="wide"><table class="compared">
 <thead><tr>${columns.map(({ title }, index) => (title === '' ? '<td>' : `<th scope="col"${kinds[index]}>${escapeHtml(title)}`)).join('')}
 <tbody>
 ${rows.map((row) => `<tr>${row.map((cell, index) => `<td${kinds[index]}>${escapeHtml(cell)}`).join('')}`).join('\n')}

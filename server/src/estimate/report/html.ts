@@ -32,6 +32,9 @@ ${hasScript ? script : ''}</html>
 `;
 }
 
+/** Text of a page, in which no line ends between a number and its percent sign. */
+export const textHtml = (text: string): string => escapeHtml(text).replaceAll(' %', '\u00a0%');
+
 const pageStyle = `
 :root { color-scheme: light dark; font: 15px/1.45 system-ui, sans-serif; }
 body { margin: 2rem auto; padding: 0 1.5rem; max-width: 100rem; }

@@ -58,8 +58,9 @@ th[aria-sort=ascending] button::after { content: ' ▲'; } th[aria-sort=descendi
 .pane { display: none; }
 ${['time', 'saved', 'parameters', 'exposed'].map((name) => `#show-modules-${name}:checked ~ .modules-${name}`).join(', ')} { display: block; }
 .summary { width: auto; }
-.curve-points td { white-space: nowrap; } .curve-points td:last-child { white-space: normal; } .curve-points small { display: block; color: var(--quiet); }
+.curve-points td { white-space: nowrap; } .curve-points td:last-child { white-space: normal; min-width: 8rem; } .curve-points small { display: block; color: var(--quiet); }
 .wide { overflow-x: auto; }
+.compared td:not(.number) { overflow-wrap: anywhere; }
 .unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 #tip { position: fixed; z-index: 2; max-width: 30rem; padding: .3rem .6rem; pointer-events: none; overflow-wrap: anywhere; background: var(--ground); border: 1px solid color-mix(in srgb, var(--text) 40%, transparent); border-radius: .3rem; }
 @media screen and (max-width: 70rem) {
@@ -71,9 +72,10 @@ ${['time', 'saved', 'parameters', 'exposed'].map((name) => `#show-modules-${name
   body { margin: 1rem 0; padding: 0 1rem; }
   figure { overflow-x: auto; } .chart { min-width: 46rem; }
   .layers .what { display: none; }
+  .curve-points :is(th, td) { padding-right: .4rem; }
 }
 @media screen and (max-width: 48rem) { table { font-size: .87em; } th, td { padding-right: .4rem; } }
-@media screen and (max-width: 40rem) { table { display: block; overflow-x: auto; } .layers .name { min-width: 8rem; } }
+@media screen and (max-width: 40rem) { table { display: block; overflow-x: auto; } table.compared { display: table; } .layers .name { min-width: 8rem; } }
 @media print {
   body { margin: 0; padding: 0; font-size: 10px; } .tools, .save, #what-if, #modules > label { display: none; } thead th { position: static; }
   figure, tr, .glance > div { break-inside: avoid; } rect, circle, path { print-color-adjust: exact; }

@@ -1,9 +1,8 @@
 /** A scaling curve as one self-contained page without addresses. Its script follows the editor, and shows details. */
 
-import { scalingChart } from '../../charts/scalingChart.ts';
 import { escapeHtml } from '../../model/escapeHtml.ts';
-import { scalingMarks } from '../figures/scalingMarks.ts';
-import { wholePage } from '../report/html.ts';
+import { scalingFigure } from '../figures/scalingFigure.ts';
+import { textHtml, wholePage } from '../report/html.ts';
 import type { Scaling } from './scaleJob.ts';
 import { missingText, type ScalingColumn, scalingColumns } from './scalingCells.ts';
 import type { ScalingPoint } from './scalingCurve.ts';
@@ -18,18 +17,14 @@ export function renderOverlayHtml(curves: readonly ScalingCurve[], nonce = 'laye
   const [first] = curves;
   if (first === undefined) return '';
   const { name, isStrong } = first.scaling;
-  const series = curves.map((curve) => ({
-    title: titleOfCurve(curve),
-    marks: scalingMarks(curve.scaling.points),
-  }));
-  const chart = scalingChart(series, isStrong);
+  const chart = scalingFigure(curves);
   const isAlone = curves.length === 1;
   return wholePage(
     { title: `${name}: scaling of a training step`, nonce, hasScript: true },
     `<h1>${escapeHtml(name)}: scaling</h1>
 ${isAlone ? `<p>${escapeHtml(first.scaling.job)}</p>` : ''}
 <h2>${isStrong ? 'Strong scaling efficiency: throughput of a GPU over that of one with the whole batch' : 'Weak scaling efficiency: throughput of a GPU over that of one by itself, with the same batch'}</h2>
-${chart === undefined ? '' : `<figure>\n<p>${escapeHtml(chart.summary)}</p>\n${chart.svg}\n</figure>`}
+${chart === undefined ? '' : `<figure>\n<p>${textHtml(chart.summary)}</p>\n${chart.svg}\n</figure>`}
 ${curves.map((curve) => curvePart(curve, isAlone)).join('\n')}`,
   );
 }
@@ -39,8 +34,8 @@ function curvePart(curve: ScalingCurve, isAlone: boolean): string {
   const missing = missingText(scaling);
   const head = `<h2>${escapeHtml(titleOfCurve(curve))}</h2>\n<p>${escapeHtml(scaling.job)}</p>\n`;
   return `${isAlone ? '' : head}${pointsTable(scaling)}
-${scaling.notes.map((note) => `<p>${escapeHtml(note)}.</p>`).join('\n')}
-${missing === '' ? '' : `<p>${escapeHtml(missing)}</p>`}`;
+${scaling.notes.map((note) => `<p>${textHtml(note)}.</p>`).join('\n')}
+${missing === '' ? '' : `<p>${textHtml(missing)}</p>`}`;
 }
 
 /** What is read together shares a column: a step and its range, exposed communication and all of it. */
@@ -57,7 +52,7 @@ function pointsTable(scaling: Scaling): string {
       text === '' || other === undefined
         ? ''
         : `<small>${escapeHtml(`${shared[other.title]?.words ?? ''}${text}`)}</small>`;
-    return `<td${column.align === 'right' ? ' class="number"' : ''}>${escapeHtml(column.cell(point))}${small}`;
+    return `<td${column.align === 'right' ? ' class="number"' : ''}>${textHtml(column.cell(point))}${small}`;
   };
   return `<div class="wide"><table class="curve-points">
 <thead><tr>${columns.map(head).join('')}

@@ -5,7 +5,6 @@ import { measuredLines } from '../../benchmark/measuredLines.ts';
 import type { ModelEstimate } from '../../estimate/estimateModel.ts';
 import { stepCharts } from '../../estimate/figures/stepCharts.ts';
 import { optionsWithoutEffect } from '../../estimate/optionEffects.ts';
-import { counted } from '../../estimate/report/counted.ts';
 import { glanceAt } from '../../estimate/report/glance.ts';
 import { makeReport as reportOfStep } from '../../estimate/report/makeReport.ts';
 import { type MeasuredPart, renderHtml } from '../../estimate/report/renderHtml.ts';
@@ -15,8 +14,10 @@ import type { Report } from '../../estimate/report/report.ts';
 import { renderScalingMarkdown, renderScalingText } from '../../estimate/scaling/renderScaling.ts';
 import { scaleEstimate } from '../../estimate/scaling/scaleEstimate.ts';
 import { renderScalingHtml } from '../../estimate/scaling/scalingPage.ts';
+import { labelOf, valuesOf } from '../../estimate/what-if/scenarioValues.ts';
+import { triedCurves } from '../../estimate/what-if/triedCurves.ts';
 import { tryScenario } from '../../estimate/what-if/tryScenario.ts';
-import { type WhatIfChoice, whatIfChoices } from '../../estimate/what-if/whatIfChoices.ts';
+import { whatIfChoices } from '../../estimate/what-if/whatIfChoices.ts';
 import { type ModelView, viewOfModel } from '../../language/modelView.ts';
 import { formatRate } from '../../model/format.ts';
 import type { StepCost } from '../../model/stepCost.ts';
@@ -42,7 +43,13 @@ export const report: Request = {
 /** A report is one step; a scaling curve takes one for each number of GPUs. */
 function* reportOf(
   view: ModelView,
-  { page, format, nonce, change = {} }: Pick<ReportParams, 'page' | 'format' | 'nonce' | 'change'>,
+  {
+    page,
+    format,
+    nonce,
+    change = {},
+    compared = [],
+  }: Pick<ReportParams, 'page' | 'format' | 'nonce' | 'change' | 'compared'>,
 ): Steps<ReportResult> {
   const estimate = tryScenario(view.estimate, change) ?? view.estimate;
   const { opened, cost, costed, issues } = estimate;
@@ -64,12 +71,12 @@ function* reportOf(
     return { name, text: [text, ...measuredSection(measured, format)].join('\n') };
   }
   yield;
-  const scaling = yield* scaleEstimate(estimate);
+  const curves = yield* triedCurves(view.estimate, [...compared, change]);
   const choices = whatIfChoices(estimate);
   const written = valuesOf(whatIfChoices(view.estimate));
   return {
     name,
-    text: renderHtml(report, stepCharts(estimate, report, scaling), nonce, {
+    text: renderHtml(report, stepCharts(estimate, report, curves), nonce, {
       ...(measured === undefined ? {} : { measured }),
       whatIf: { choices, written },
     }),
@@ -80,9 +87,6 @@ function* reportOf(
     })),
   };
 }
-
-const valuesOf = (choices: readonly WhatIfChoice[]): Readonly<Record<string, string>> =>
-  Object.fromEntries(choices.map(({ key, value }) => [key, value]));
 
 function triedOf(
   report: Report,
@@ -101,21 +105,6 @@ function triedOf(
     fits: cost?.fits !== 'no',
   };
 }
-
-/** `dgx-h100, 64 GPUs, batch 16, bf16, pytorch-ddp`. */
-function labelOf(values: Readonly<Record<string, string>>): string {
-  return Object.entries(values)
-    .filter(([key, value]) => key !== 'checkpoint' || value !== 'none')
-    .map(([key, value]) => labels[key]?.(value) ?? value)
-    .join(', ');
-}
-
-/** Of values that do not explain themselves. */
-const labels: Readonly<Record<string, (value: string) => string>> = {
-  gpus: (value) => counted(Number(value), 'GPU'),
-  batch: (value) => `batch ${value}`,
-  checkpoint: (value) => `checkpoint ${value}`,
-};
 
 /** Layer by layer what was measured, beside what is predicted for the device that ran where it has a profile. */
 function measuredPart({ measurements, costOfDevice }: ModelView, cost: StepCost): MeasuredPart | undefined {
