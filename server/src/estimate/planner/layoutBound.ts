@@ -18,6 +18,11 @@ export interface CostedLayout extends SharedDegrees {
   readonly step: number;
 }
 
+interface AskedLayout {
+  readonly degrees: Layout;
+  readonly framework: { readonly name: string };
+}
+
 type Layout = SharedDegrees & Pick<ParallelScenario, 'pipeline'>;
 type SharedDegrees = Pick<ParallelScenario, 'tensor' | 'context' | 'expert'>;
 
@@ -42,11 +47,7 @@ export class LayoutBounds {
   }
 
   /** Seconds that 1F1B takes at least, by passes that were costed with the same framework; 0 where none was. */
-  leastStep(
-    { degrees, framework }: { readonly degrees: Layout; readonly framework: { readonly name: string } },
-    microBatch: number,
-    passes: number,
-  ): number {
+  leastStep({ degrees, framework }: AskedLayout, microBatch: number, passes: number): number {
     const pass = this.passes.get(`${keyOf(degrees, microBatch)} ${framework.name}`);
     if (pass === undefined) return 0;
     return (pass * (passes + degrees.pipeline - 1)) / degrees.pipeline;
@@ -60,12 +61,15 @@ export class LayoutBounds {
   }
 
   /** Whether no layout of these degrees can be listed; counted where it is so. `passes`: micro-batches of a step. */
-  isTooSlow(degrees: Layout, microBatch: number, passes: number): boolean {
-    const pass = this.passes.get(keyOf(degrees, microBatch));
-    if (pass === undefined) return false;
+  isTooSlow({ degrees, framework }: AskedLayout, microBatch: number, passes: number): boolean {
+    const key = keyOf(degrees, microBatch);
+    const own = this.passes.get(`${key} ${framework.name}`);
+    const any = this.passes.get(key);
+    if (any === undefined) return false;
     // Other schedules have shorter bubbles.
     const least = degrees.pipeline === 1 ? passes : passes + (degrees.pipeline - 1) / shortestBubble;
-    const isTooSlow = this.isOverLimit((likeKernels * pass * least) / degrees.pipeline);
+    const pass = own === undefined ? likeKernels * any : likeStages * own;
+    const isTooSlow = this.isOverLimit((pass * least) / degrees.pipeline);
     if (isTooSlow) this.bounded += 1;
     return isTooSlow;
   }
@@ -83,6 +87,8 @@ export class LayoutBounds {
 const mostOfFastest = 1.3;
 /** Of the time of another framework: casts of weights and copies of gradients differ. */
 const likeKernels = 0.95;
+/** Of the time in another number of stages: what is kept and cast where one ends differs. */
+const likeStages = 0.98;
 /** Chunks of a rank that are tried at most. */
 const shortestBubble = 4;
 

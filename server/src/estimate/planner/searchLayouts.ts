@@ -183,7 +183,7 @@ function* tryMicroBatch(
     trial.isOver = true;
     return 0;
   }
-  if (bounds.isTooSlow(degrees, microBatch, samples / microBatch)) {
+  if (bounds.isTooSlow(trial, microBatch, samples / microBatch)) {
     // Kernels of one sample may say little of larger ones.
     trial.isOver = microBatch > 1;
     return 0;
