@@ -9,8 +9,9 @@
  * `_configure_distributed_model`; stage_1_and_2.py, `single_partition_of_fp32_groups`).
  */
 
+import type { CollectiveKind } from '../communication/collectiveKind.ts';
 import { itemAt } from '../model/at.ts';
-import { bytes } from '../model/units.ts';
+import { type Bytes, bytes } from '../model/units.ts';
 import type { FrameworkBehaviour } from './behaviour.ts';
 import {
   backwardAt,
@@ -79,7 +80,7 @@ export const deepspeedZero: FrameworkEntry = {
       name: 'grad-accum-dtype',
       default: 'model',
       documentation:
-        'stage 1 in bf16: fp32 adds gradients of each pass to fp32 sums, which are all-reduced whole after backward (grad_accum_dtype; BF16_Optimizer)',
+        'stage 1: fp32 adds gradients up in fp32 and all-reduces the sums after backward (grad_accum_dtype; BF16_Optimizer)',
       expects: oneOf('model', 'fp32'),
     },
     {
@@ -163,12 +164,7 @@ function wholeSums(
       bytes: size,
       after: backwardEnd(group),
       before: theUpdate,
-      stages: [
-        {
-          channel: shardStream,
-          operation: { kind: 'collective', collective: 'all-reduce', bytes: size, over: 'all' },
-        },
-      ],
+      stages: overAll('all-reduce', size),
     }),
   );
   const largest = buckets.reduce((most, bucket) => Math.max(most, bucket.bytes), 0);
@@ -201,12 +197,7 @@ function shardedGradients(
       bytes: size,
       after: backwardAt(closedAfter(index)),
       before: overlaps || closedAfter(index) >= last ? theUpdate : backwardAt(closedAfter(index) + 1),
-      stages: [
-        {
-          channel: shardStream,
-          operation: { kind: 'collective', collective: 'reduce-scatter', bytes: size, over: 'all' },
-        },
-      ],
+      stages: overAll('reduce-scatter', size),
     };
   });
   const gathers = gathersOfUpdate(gradients, bytesPerElement, options);
@@ -223,6 +214,11 @@ function shardedGradients(
   };
 }
 
+/** One collective of all GPUs. */
+const overAll = (collective: CollectiveKind, size: Bytes): Message['stages'] => [
+  { channel: shardStream, operation: { kind: 'collective', collective, bytes: size, over: 'all' } },
+];
+
 /** Parameters that copies updated in shards. */
 function gathersOfUpdate(
   gradients: readonly Gradient[],
@@ -237,12 +233,7 @@ function gathersOfUpdate(
     bytes: size,
     after: theUpdate,
     before: forwardAt(0),
-    stages: [
-      {
-        channel: shardStream,
-        operation: { kind: 'collective', collective: 'all-gather', bytes: size, over: 'all' },
-      },
-    ],
+    stages: overAll('all-gather', size),
   };
   return elements === 0 ? [] : Array.from({ length: pieces }, () => gather);
 }
@@ -279,24 +270,14 @@ function shardedParameters(
         bytes: size,
         after: backwardAt(readyAfter),
         before: theUpdate,
-        stages: [
-          {
-            channel: shardStream,
-            operation: { kind: 'collective', collective: 'reduce-scatter', bytes: size, over: 'all' },
-          },
-        ],
+        stages: overAll('reduce-scatter', size),
       },
       {
         gradients: own,
         bytes: size,
         after: theUpdate,
         before: forwardAt(0),
-        stages: [
-          {
-            channel: shardStream,
-            operation: { kind: 'collective', collective: 'all-gather', bytes: size, over: 'all' },
-          },
-        ],
+        stages: overAll('all-gather', size),
       },
     ],
   );

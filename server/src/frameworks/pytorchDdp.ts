@@ -134,8 +134,7 @@ export const eagerOptions: readonly FrameworkOption[] = [
   {
     name: 'launch-blocking',
     default: 'false',
-    documentation:
-      'true: the host waits for each kernel before it launches the next (CUDA_LAUNCH_BLOCKING=1), for debugging',
+    documentation: 'true: the host waits for each kernel before the next (CUDA_LAUNCH_BLOCKING=1)',
     expects: oneOf('true', 'false'),
   },
   {
