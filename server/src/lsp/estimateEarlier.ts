@@ -1,6 +1,5 @@
 /** An earlier state of an open model, costed with the settings and files of the open one. */
 
-import { hasUnknownOperators } from '../analysis/describeOperators.ts';
 import type { OpenedModel } from '../analysis/openedModel.ts';
 import { type OpenOptions, openModel } from '../analysis/openModel.ts';
 import type { ModelEstimate } from '../estimate/estimateModel.ts';
@@ -9,7 +8,7 @@ import { readFrameworkDescription } from '../formats/framework/readFrameworkDesc
 import { finish } from '../model/steps.ts';
 import { openWithIncludes } from './includedFiles.ts';
 import type { ViewSources } from './makeView.ts';
-import { operatorsBeside } from './operatorsBeside.ts';
+import { operatorsBeside, withOperatorsBeside } from './operatorsBeside.ts';
 import { estimateWith, settingsScenario } from './settingsScenario.ts';
 import { fileName } from './virtualText.ts';
 
@@ -32,6 +31,8 @@ export async function estimateEarlier(
   const open = (more: OpenOptions = {}): OpenedModel =>
     openModel(source, fileName(uri), { ...options, ...more });
   const opened = await openWithIncludes(sources.includes, uri, () => open());
-  const operators = hasUnknownOperators(opened) ? await operatorsBeside(sources.includes)(uri) : undefined;
-  return finish(estimateWith(operators === undefined ? opened : open({ operators }), scenario));
+  const whole = await withOperatorsBeside(opened, uri, operatorsBeside(sources.includes), (operators) =>
+    open({ operators }),
+  );
+  return finish(estimateWith(whole, scenario));
 }

@@ -5,11 +5,11 @@
 
 import type { TextDocument } from 'vscode-languageserver-textdocument';
 import { type AnalysisCache, analysisCache } from '../analysis/analysisCache.ts';
-import { hasUnknownOperators } from '../analysis/describeOperators.ts';
 import type { OpenedModel } from '../analysis/openedModel.ts';
 import { openCaffe, openOnnxTextInSteps, openSpecInSteps } from '../analysis/openModel.ts';
 import { type EstimateCache, estimateCache } from '../estimate/estimateCache.ts';
 import type { ModelEstimate } from '../estimate/estimateModel.ts';
+import type { ReadCustomOperators } from '../formats/custom-operators/readCustomOperators.ts';
 import { readFrameworkDescription } from '../formats/framework/readFrameworkDescription.ts';
 import { ReadingCache } from '../formats/layer-spec/readingCache.ts';
 import { readLayerSpec } from '../formats/layer-spec/readLayerSpec.ts';
@@ -32,7 +32,7 @@ import { costOfDevice } from './costOfDevice.ts';
 import { type IncludedFiles, openWithIncludes } from './includedFiles.ts';
 import { languageOf } from './languageOf.ts';
 import type { OnnxFiles } from './onnxFiles.ts';
-import { operatorsBeside } from './operatorsBeside.ts';
+import { operatorsBeside, withOperatorsBeside } from './operatorsBeside.ts';
 import type { MeasuredOf, Platform } from './platform.ts';
 import { runSteps } from './runSteps.ts';
 import { type Settings, scenarioOfSettings, withScenario } from './settings.ts';
@@ -127,14 +127,11 @@ export async function makeView(
   const text = document.getText();
   switch (languageOf(document)) {
     case languageIds.onnxText: {
-      let opened = await run(openOnnxTextInSteps(text, fileName(document.uri)));
-      if (opened === undefined) return undefined;
-      const operators = hasUnknownOperators(opened)
-        ? await operatorsBeside(sources.includes)(document.uri)
-        : undefined;
-      if (operators !== undefined) {
-        opened = await run(openOnnxTextInSteps(text, fileName(document.uri), { operators }));
-      }
+      const open = (operators?: ReadCustomOperators) =>
+        run(openOnnxTextInSteps(text, fileName(document.uri), operators && { operators }));
+      const first = await open();
+      const opened =
+        first && (await withOperatorsBeside(first, document.uri, operatorsBeside(sources.includes), open));
       if (opened === undefined) return undefined;
       const located = locateOnnxText(text, opened.onnxSpans ?? noSpans);
       return view(await costed(opened), (estimate, measured) => viewOnnxText(located, estimate, measured));

@@ -5,7 +5,6 @@
  */
 
 import { type SpecOfGraph, specOfGraph } from '../analysis/asSpec/specOfGraph.ts';
-import { hasUnknownOperators } from '../analysis/describeOperators.ts';
 import type { OpenedModel } from '../analysis/openedModel.ts';
 import { openModel } from '../analysis/openModel.ts';
 import { asTrained } from '../analysis/restoration/asTrained.ts';
@@ -14,7 +13,7 @@ import type { LayersText } from '../language/viewOnnxLayers.ts';
 import type { PrintedText } from '../language/viewOnnxText.ts';
 import type { Issue } from '../model/issue.ts';
 import { lazy } from '../model/lazy.ts';
-import type { OperatorsBeside } from './operatorsBeside.ts';
+import { type OperatorsBeside, withOperatorsBeside } from './operatorsBeside.ts';
 import type { FileOpening, Platform } from './platform.ts';
 import type { ReadFile } from './readFile.ts';
 import { fileName } from './virtualText.ts';
@@ -63,9 +62,10 @@ async function openOnnx(
   const name = fileName(uri);
   if (file.kind === 'failed') return failedFile(name, [file.issue]);
   try {
-    let read = openModel(file.source, name);
-    const operators = hasUnknownOperators(read) ? await operatorsOf(uri) : undefined;
-    if (operators !== undefined) read = openModel(file.source, name, { operators });
+    const first = openModel(file.source, name);
+    const read = await withOperatorsBeside(first, uri, operatorsOf, (operators) =>
+      openModel(file.source, name, { operators }),
+    );
     const spoiled = file.spoiled?.();
     if (spoiled !== undefined) return failedFile(name, [spoiled]);
     // Where the file itself is text, its spans mean nothing in the text that is shown.

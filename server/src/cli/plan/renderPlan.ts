@@ -6,6 +6,7 @@ import { whySlower } from '../../estimate/planner/compareLayouts.ts';
 import { launcherOptions } from '../../estimate/planner/launcherOptions.ts';
 import { stepText } from '../../estimate/planner/parallelText.ts';
 import type { FoundLayouts, LayoutCandidate, LayoutSearch } from '../../estimate/planner/searchLayouts.ts';
+import { unknownPartsText } from '../../estimate/planner/unknownParts.ts';
 import { type Column, layoutColumns } from '../../estimate/report/columns.ts';
 import { atMost, formatCount, formatPercent, formatRate, formatTime } from '../../model/format.ts';
 import { gpuMemory, markedMemory } from '../../model/gpuMemory.ts';
@@ -78,7 +79,7 @@ function planTable({ gpus, search, found }: PlannedGpus, top: number): string {
   const bounded =
     found.bounded === 0 ? '' : `; ${formatCount(found.bounded)} cannot be among the fastest, by a bound`;
   const isExact = found.fitting.every(({ cost }) => cost.totals.exact);
-  const unknown = isExact ? '' : '. Parts of the model are unknown: times and memory are lower bounds';
+  const unknown = unknownPartsText(isExact);
   const paste = launcherOptions(best).map(({ launcher, text }) => `  ${launcher}\n    ${text}`);
   return [
     `${head}: ${formatCount(found.costed)} layouts costed, ${formatCount(found.fitting.length)} fit${bounded}${left}${unknown}`,

@@ -2,6 +2,7 @@
 
 import type { CancellationToken, ResponseError } from 'vscode-languageserver';
 import { planEstimate } from '../../estimate/planner/planEstimate.ts';
+import { unknownPartsText } from '../../estimate/planner/unknownParts.ts';
 import { layoutChoices } from '../../language/layoutChoices.ts';
 import { viewOfModel } from '../../language/modelView.ts';
 import { formatCount } from '../../model/format.ts';
@@ -62,10 +63,9 @@ async function plan(
   if ('problem' in layouts) return none(`${layouts.problem}.`);
   const tried = planned.reduce((sum, { found }) => sum + found.costed, 0);
   const fitting = planned.reduce((sum, { found }) => sum + found.fitting.length, 0);
-  const bound = estimate.cost.totals.exact ? '' : '; lower bounds, since parts of the model are unknown';
   return {
     kind: 'planned',
-    searched: `${formatCount(tried)} layouts costed, ${formatCount(fitting)} fit${bound}`,
+    searched: `${formatCount(tried)} layouts costed, ${formatCount(fitting)} fit${unknownPartsText(estimate.cost.totals.exact)}`,
     layouts,
   };
 }
