@@ -10,7 +10,7 @@ import {
   commands,
   runBenchmark,
 } from '../../server/src/protocol.ts';
-import { activeModel, type Estimates, modelAtCursor } from './estimates.ts';
+import { activeModel, type Estimates, modelAtCursor, openModelFirst } from './estimates.ts';
 import { interpreterOf } from './pythonInterpreter.ts';
 import { type Refusal, tellRefusal } from './refusal.ts';
 
@@ -63,9 +63,7 @@ function refuse(canBenchmark: boolean, model: vscode.Uri | undefined): Refusal |
     };
   if (model === undefined)
     return {
-      message: vscode.l10n.t(
-        'Open an ONNX model or a layer spec first; the benchmark runs the active editor.',
-      ),
+      message: openModelFirst(),
     };
   return undefined;
 }

@@ -11,7 +11,7 @@ import {
   listResults,
   removeResult,
 } from '../../server/src/protocol.ts';
-import { activeModel, type Estimates, modelAtCursor } from './estimates.ts';
+import { activeModel, type Estimates, modelAtCursor, openModelFirst } from './estimates.ts';
 
 export function registerBenchmarkResults(
   client: BaseLanguageClient,
@@ -22,9 +22,7 @@ export function registerBenchmarkResults(
     await started;
     const document = activeModel();
     if (document === undefined) {
-      vscode.window.showInformationMessage(
-        vscode.l10n.t('Open a model first; the command lists the results of its workspace.'),
-      );
+      vscode.window.showInformationMessage(openModelFirst());
       return;
     }
     const uri = client.code2ProtocolConverter.asUri(document.uri);

@@ -11,7 +11,7 @@ import {
   commands,
   compareEarlier,
 } from '../../server/src/protocol.ts';
-import type { Estimates } from './estimates.ts';
+import { type Estimates, openModelFirst } from './estimates.ts';
 import { toBase64 } from './fileBytes.ts';
 import { type GitRepository, repositoryOf } from './gitExtension.ts';
 import { isOfModel } from './onnxTextFiles.ts';
@@ -27,9 +27,7 @@ export function registerCompareRevision(
   return vscode.commands.registerCommand(commands.compareRevision, async () => {
     const model = changedModel(estimates);
     if (model === undefined) {
-      vscode.window.showInformationMessage(
-        vscode.l10n.t('Open a model first; the command is about the active editor.'),
-      );
+      vscode.window.showInformationMessage(openModelFirst());
       return;
     }
     const { document } = model;

@@ -21,10 +21,29 @@ export interface Estimates extends vscode.Disposable {
   readonly onChange: vscode.Event<vscode.Uri | undefined>;
 }
 
-/** The model in the active editor, if it is one. */
+/** Address of the model that was active last. */
+let last: string | undefined;
+
+/** The model in the active editor; where that shows no text, as the walkthrough and reports do, the one before it. */
 export function activeModel(): vscode.TextDocument | undefined {
   const document = vscode.window.activeTextEditor?.document;
-  return document !== undefined && isModel(document) ? document : undefined;
+  if (document === undefined)
+    return vscode.workspace.textDocuments.find((open) => open.uri.toString() === last && isModel(open));
+  return isModel(document) ? document : undefined;
+}
+
+/** The editor of that model, which is shown again where a page covers it. */
+export async function activeModelEditor(): Promise<vscode.TextEditor | undefined> {
+  const model = activeModel();
+  return model && (vscode.window.activeTextEditor ?? (await vscode.window.showTextDocument(model)));
+}
+
+/** What a command says that is about a model where none is open. */
+export const openModelFirst = (): string =>
+  vscode.l10n.t('Open a model first; the command is about the active editor.');
+
+function rememberModel(editor: vscode.TextEditor | undefined): void {
+  if (editor !== undefined && isModel(editor.document)) last = editor.document.uri.toString();
 }
 
 /** The name of the model the cursor is in, where the text of the active editor holds several. */
@@ -48,8 +67,10 @@ export function trackEstimates(client: BaseLanguageClient): Estimates {
   const known = new Map<string, EstimatedParams>();
   const changed = new vscode.EventEmitter<vscode.Uri | undefined>();
   let problem: string | undefined;
+  rememberModel(vscode.window.activeTextEditor);
   const subscriptions = vscode.Disposable.from(
     changed,
+    vscode.window.onDidChangeActiveTextEditor(rememberModel),
     client.onNotification(estimated, (params: EstimatedParams) => {
       const uri = vscode.Uri.parse(params.uri);
       known.set(uri.toString(), params);

@@ -12,7 +12,7 @@ import {
   commands,
   listCosts,
 } from '../../server/src/protocol.ts';
-import { type Estimates, isModel } from './estimates.ts';
+import { activeModelEditor, type Estimates, isModel } from './estimates.ts';
 
 const measures = ['time', 'memory', 'exposed'] as const satisfies readonly CostMeasure[];
 type Measure = CostMeasure;
@@ -56,8 +56,8 @@ export function registerHeatMarks(
 
   /** The place in the list of costs that the cursor is at; the list is by cost, the dearest first. */
   const go = async (step: 'first' | 1 | -1): Promise<void> => {
-    const editor = vscode.window.activeTextEditor;
-    const rows = editor && isModel(editor.document) ? await byCost(editor.document) : [];
+    const editor = await activeModelEditor();
+    const rows = editor === undefined ? [] : await byCost(editor.document);
     if (editor === undefined || rows.length === 0) return tellNothing();
     const here = rows.findIndex(({ line }) => line === editor.selection.active.line);
     const next = step === 'first' || here < 0 ? 0 : (here + step + rows.length) % rows.length;
@@ -75,8 +75,8 @@ export function registerHeatMarks(
     return [...rows].sort((left, right) => amountOf(right, measure) - amountOf(left, measure));
   };
   const list = async (): Promise<void> => {
-    const editor = vscode.window.activeTextEditor;
-    const rows = editor && isModel(editor.document) ? await byCost(editor.document) : [];
+    const editor = await activeModelEditor();
+    const rows = editor === undefined ? [] : await byCost(editor.document);
     if (editor === undefined || rows.length === 0) return tellNothing();
     const picked = await vscode.window.showQuickPick(
       rows.map((row) => ({

@@ -6,16 +6,14 @@
 import * as vscode from 'vscode';
 import { type BaseLanguageClient, CodeActionRequest } from 'vscode-languageclient';
 import { commands } from '../../server/src/protocol.ts';
-import { activeModel } from './estimates.ts';
+import { activeModel, openModelFirst } from './estimates.ts';
 
 export function registerListFixes(client: BaseLanguageClient, started: Promise<void>): vscode.Disposable {
   return vscode.commands.registerCommand(commands.listFixes, async () => {
     await started;
     const document = activeModel();
     if (document === undefined) {
-      vscode.window.showInformationMessage(
-        vscode.l10n.t('Open a model first; the command is about the active editor.'),
-      );
+      vscode.window.showInformationMessage(openModelFirst());
       return;
     }
     const found = fixesOf(client, document);

@@ -25,7 +25,18 @@ export const registerNewSpec = (started: Promise<void>): vscode.Disposable =>
       matchOnDescription: true,
     });
     if (picked?.snippet !== undefined) await editor.insertSnippet(picked.snippet);
+    if (picked === undefined && document.getText() === '') await close(document);
   });
+
+/** A list that was left without a choice leaves nothing behind. */
+async function close({ uri }: vscode.TextDocument): Promise<void> {
+  const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs);
+  await vscode.window.tabGroups.close(
+    tabs.filter(
+      ({ input }) => input instanceof vscode.TabInputText && input.uri.toString() === uri.toString(),
+    ),
+  );
+}
 
 /** What the language server proposes where nothing is written yet. */
 async function modelsToStartFrom({ uri }: vscode.TextDocument): Promise<readonly Start[]> {

@@ -17,7 +17,7 @@ import {
   planProgress,
   type ScenarioSummary,
 } from '../../server/src/protocol.ts';
-import type { Estimates } from './estimates.ts';
+import { type Estimates, openModelFirst } from './estimates.ts';
 import { applyScenarioChange, type ChangedModel, changedModel } from './scenarioSettings.ts';
 
 export function registerPlanParallelism(
@@ -29,9 +29,7 @@ export function registerPlanParallelism(
     await started;
     const model = changedModel(estimates);
     if (model === undefined) {
-      vscode.window.showInformationMessage(
-        vscode.l10n.t('Open a model first; the command is about the active editor.'),
-      );
+      vscode.window.showInformationMessage(openModelFirst());
       return;
     }
     const asked = await ask(client, estimates.active()?.summary);

@@ -5,15 +5,14 @@
 
 import * as vscode from 'vscode';
 import { commands } from '../../server/src/protocol.ts';
+import { activeModelEditor, openModelFirst } from './estimates.ts';
 
 export const registerReadCost = (started: Promise<void>): vscode.Disposable =>
   vscode.commands.registerCommand(commands.readCost, async () => {
     await started;
-    const editor = vscode.window.activeTextEditor;
+    const editor = await activeModelEditor();
     if (editor === undefined) {
-      vscode.window.showInformationMessage(
-        vscode.l10n.t('Open a model first; the command is about the active editor.'),
-      );
+      vscode.window.showInformationMessage(openModelFirst());
       return;
     }
     const { document, selection } = editor;

@@ -17,7 +17,7 @@ import {
   type TryScenarioResult,
   tryScenario,
 } from '../../server/src/protocol.ts';
-import { activeModel, type Estimates, modelAtCursor } from './estimates.ts';
+import { activeModel, type Estimates, modelAtCursor, openModelFirst } from './estimates.ts';
 import { newNonce, type PageOfModel, reportPanels } from './reportPanel.ts';
 import { applyScenarioChange } from './scenarioSettings.ts';
 
@@ -94,9 +94,7 @@ export function registerReport(
   const show = async (page: ReportPage, uri: unknown, named: unknown): Promise<void> => {
     const model = typeof uri === 'string' ? vscode.Uri.parse(uri) : activeModel()?.uri;
     if (model === undefined) {
-      vscode.window.showInformationMessage(
-        vscode.l10n.t('Open an ONNX model or a layer spec first; the report is about the active editor.'),
-      );
+      vscode.window.showInformationMessage(openModelFirst());
       return;
     }
     const part =

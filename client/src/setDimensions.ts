@@ -9,7 +9,7 @@ import {
   listDimensions,
   type ScenarioChange,
 } from '../../server/src/protocol.ts';
-import type { Estimates } from './estimates.ts';
+import { type Estimates, openModelFirst } from './estimates.ts';
 import { applyScenarioChange, changedModel } from './scenarioSettings.ts';
 
 export function registerSetDimensions(
@@ -22,9 +22,7 @@ export function registerSetDimensions(
       await started;
       const model = changedModel(estimates, uri, part);
       if (model === undefined) {
-        vscode.window.showInformationMessage(
-          vscode.l10n.t('Open a model first; the command is about the active editor.'),
-        );
+        vscode.window.showInformationMessage(openModelFirst());
         return;
       }
       const params: DimensionsParams = {

@@ -66,6 +66,7 @@ export const window = {
     work({ report: () => {} }, { isCancellationRequested: false }),
 };
 export const workspace = {
+  textDocuments: [],
   get workspaceFolders() {
     return editor.workspace ? [{}] : undefined;
   },

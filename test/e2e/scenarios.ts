@@ -35,7 +35,7 @@ const opensConfig: Scenario = {
   name: 'the config of a model opens as a layer spec with costs',
   steps: async (editor) => {
     await editor.openFile(workspaceFiles.config);
-    await editor.runCommand('Open Config as Layer Spec');
+    await editor.page.locator('.editor-actions').getByLabel('Open Config as Layer Spec').first().click();
     await editor.lensMatching(/llama/);
     expect(await editor.lineMatching(/q_proj: Linear\(512.*FLOP/)).toMatch(costHint);
   },
@@ -383,6 +383,33 @@ const triesScenario: Scenario = {
   },
 };
 
+/** The buttons of the walkthrough are about the model that was open before it. */
+const walkthrough: Scenario = {
+  name: 'the walkthrough is about the model that was open before it',
+  steps: async (editor) => {
+    await editor.openFile('gpt2.layers.yaml');
+    await editor.lensMatching(/batch 8/);
+    await editor.goTo(1);
+    await editor.openWalkthrough('Layercost');
+    await editor.statusMatching(/batch 8/);
+    await editor.page.getByText('See what a layer costs', { exact: true }).first().click();
+    await editor.page.getByRole('button', { name: 'Go to Most Expensive Layer', exact: true }).click();
+    await editor.statusMatching(/1 of \d+ by cost/);
+    await editor.activeTab('gpt2.layers.yaml').waitFor();
+  },
+};
+
+/** A list that is left without a choice leaves no empty text behind. */
+const newSpecLeft: Scenario = {
+  name: 'a new layer spec that nothing was chosen for is closed again',
+  steps: async (editor) => {
+    await editor.openFile('gpt2.layers.yaml');
+    await editor.runCommand('Layercost: New Layer Spec');
+    await editor.leaveQuickInput('transformer');
+    await editor.activeTab('gpt2.layers.yaml').waitFor();
+  },
+};
+
 const renderedScaling: Scenario = {
   name: 'the scaling curve is a rendered page',
   steps: async (editor) => {
@@ -422,6 +449,8 @@ export const scenarios: readonly Scenario[] = [
   renderedReport,
   reportPanel,
   triesScenario,
+  walkthrough,
+  newSpecLeft,
   renderedScaling,
   survivesItsServer,
 ];

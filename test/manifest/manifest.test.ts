@@ -1,6 +1,6 @@
 /** The manifest against the code it speaks for. */
 
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -170,14 +170,27 @@ describe('walkthrough', () => {
   const isKnown = (command: string): boolean =>
     Object.values<string>(commands).includes(command) || command.startsWith('workbench.action.');
 
+  const contextsOfClient = readdirSync(resolve(root, 'client/src'))
+    .filter((name) => name.endsWith('.ts'))
+    .flatMap((name) => [...read(`client/src/${name}`).matchAll(/'setContext', '([^']+)'/g)])
+    .map(([, name]) => name);
+
+  // Beside the explorer in a window of 1,280 pixels; VS Code cuts longer lines off.
+  it.each(steps)('%o has a picture of words that is not cut off', ({ media }) => {
+    const [, code = ''] = /```\w*\n([\s\S]*?)```/.exec(read(media.markdown)) ?? [];
+    expect(code).not.toBe('');
+    for (const line of code.split('\n')) expect(line.length).toBeLessThanOrEqual(47);
+  });
+
   it.each(steps)('%o leads to commands that exist, and its page ships', (step) => {
     const text = strings[step.description.replaceAll('%', '')] ?? '';
     const linked = [...text.matchAll(/\(command:([^)]*)\)/g)].map(([, command]) => command ?? '');
     expect(linked.length).toBeGreaterThan(0);
     expect(linked.filter((command) => !isKnown(command))).toEqual([]);
     for (const event of step.completionEvents) {
-      const [, command] = /^onCommand:(.+)$/.exec(event) ?? [];
-      expect(command).toSatisfy(isKnown);
+      const [, kind, name = ''] = /^on(Command|Context):(.+)$/.exec(event) ?? [];
+      if (kind === 'Context') expect(contextsOfClient).toContain(name);
+      else expect(name).toSatisfy(isKnown);
     }
     expect(existsSync(resolve(root, step.media.markdown))).toBe(true);
     const shipped = step.media.markdown.replace(/[^/]+$/, '*.md');

@@ -227,6 +227,19 @@ export class EditorPage {
     });
   }
 
+  /** Leaves the list that is open, once it has the row, without a choice. */
+  async leaveQuickInput(word: string): Promise<void> {
+    await this.quickInputRow(word).waitFor({ timeout: patience });
+    await this.press('Escape');
+    await this.quickInput().waitFor({ state: 'hidden', timeout: patience });
+  }
+
+  /** Shows the walkthrough with the title, of which other extensions may have some too. */
+  async openWalkthrough(title: string): Promise<void> {
+    await this.runCommand('Open Walkthrough...');
+    await this.chooseInQuickInput(title, title);
+  }
+
   /** Types into the list that is open and takes the first row that says the word. */
   async chooseInQuickInput(typed: string, word: string): Promise<void> {
     const input = this.quickInput();
