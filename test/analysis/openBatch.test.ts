@@ -52,6 +52,31 @@ describe('a constant batch', () => {
       }),
     ).toEqual([8, 2, 2, 4]));
 
+  test('opens a Tile and an Expand that repeat for each sample what no sample feeds', () =>
+    expect(
+      outputAtEight({
+        inputs: ['x: float32[2, 2, 3]', 'places: int64[1, 3]'],
+        outputs: ['y'],
+        initializers: ['positions: float32[1, 3, 5]', 'times: int64[3] = 2, 1, 1', 'all: int64[3] = 2, 2, 3'],
+        nodes: [
+          'repeated = Tile(positions, times)',
+          'scores = MatMul(x, repeated)',
+          'index = Expand(places, all)',
+          onnxNode('y = GatherElements(scores, index)', { axis: { kind: 'int', value: 2 } }),
+        ],
+      }),
+    ).toEqual([8, 2, 3]));
+
+  test('stays closed where a Tile makes a multiple of another size', () =>
+    expect(
+      outputAtEight({
+        inputs: ['x: float32[2, 3]'],
+        outputs: ['y'],
+        initializers: ['positions: float32[1, 3]', 'times: int64[2] = 3, 1'],
+        nodes: ['repeated = Tile(positions, times)', 'y = MatMul(repeated, x)'],
+      }),
+    ).toBeUndefined());
+
   test('opens through a Reshape that flattens the rest', () =>
     expect(
       outputAtEight({

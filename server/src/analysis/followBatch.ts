@@ -30,12 +30,16 @@ export interface FollowedBatch {
   readonly nodesOf: readonly (readonly number[])[];
 }
 
-/** The graph with its batch as the symbol `name`; `analysis` is that of the file as it is. */
+/**
+ * The graph with its batch as the symbol `name`; `analysis` is that of the file as it is. `repeats`: whether what no sample feeds, and is
+ * repeated as often as the batch, is taken to be repeated for each sample.
+ */
 export function followBatch(
   model: OnnxModel,
   analysis: ModelAnalysis,
   batch: number,
   name: string,
+  repeats = false,
 ): FollowedBatch {
   const { graph } = model;
   const data = new Set(analysis.graph.inputs);
@@ -52,7 +56,12 @@ export function followBatch(
   }
   const operatorSets = new Map(model.operatorSets.map(({ domain, version }) => [domain, version]));
   const following: Following = { analysis, batch, batchSize, values, operatorSets, added: [] };
-  const standIns = graph.nodes.map((node, index) => followNode(node, index, following));
+  const [sample] = values.keys();
+  const standIns = graph.nodes.map((node, index) =>
+    repeats && sample !== undefined
+      ? (openRepeats(node, index, sample, following) ?? followNode(node, index, following))
+      : followNode(node, index, following),
+  );
   let count = 0;
   const nodesOf = standIns.map((nodes) => nodes.map(() => count++));
   return {
@@ -274,6 +283,63 @@ function openExpand(node: OnnxNode, index: number, following: Following): OnnxNo
   return elements.every((size, element) => size === stated[element])
     ? node
     : withConstant(node, index, elements, following);
+}
+
+/**
+ * A Tile or an Expand that makes a multiple of the batch of the leading axis, with that number computed from the batch of an input:
+ * DeBERTa repeats what it projects of relative positions for each sample. `undefined` for all others.
+ */
+function openRepeats(
+  node: OnnxNode,
+  index: number,
+  sample: string,
+  following: Following,
+): readonly OnnxNode[] | undefined {
+  const { values, batch, added, analysis } = following;
+  const [input = '', target = ''] = node.inputs;
+  if ((node.type !== 'Tile' && node.type !== 'Expand') || values.has(input)) return undefined;
+  const stated = constantsOf(target, following);
+  const [times] = stated ?? [];
+  const from = shapeOf(analysis, input);
+  if (stated === undefined || times === undefined || from === undefined) return undefined;
+  const isRepeated = node.type === 'Tile' || from.length < stated.length || from[0] === 1;
+  if (batch === 1 || times < batch || times % batch !== 0 || !isRepeated) return undefined;
+  const label = `${target} of node ${index}`;
+  const integers = (name: string, elements: readonly number[]): string => {
+    const stored = `${label}, ${name}`;
+    added.push({
+      name: stored,
+      elementType: 'int64',
+      dimensions: [elements.length],
+      elements,
+      storedBytes: 0,
+    });
+    return stored;
+  };
+  const make = (
+    type: string,
+    inputs: readonly string[],
+    attributes: OnnxNode['attributes'] = new Map(),
+  ): OnnxNode => ({
+    ...node,
+    name: `${label}, ${type}`,
+    type,
+    domain: '',
+    inputs,
+    outputs: [`${label}, ${type} output`],
+    attributes,
+  });
+  const sizes = make('Shape', [sample]);
+  const samples = make('Gather', [...sizes.outputs, integers('first', [0])]);
+  const multiple = make('Mul', [...samples.outputs, integers('each', [times / batch])]);
+  const all = make(
+    'Concat',
+    [...multiple.outputs, integers('rest', stated.slice(1))],
+    new Map([['axis', { kind: 'int', value: 0 }]]),
+  );
+  const nodes = [sizes, samples, multiple, all, { ...node, inputs: [input, ...all.outputs] }];
+  for (const each of nodes) noteOutputs(each, following);
+  return nodes;
 }
 
 const mentions = (size: Dimension, other: Dimension): boolean =>

@@ -7,7 +7,7 @@
  * many of every operator that the batch goes through. A model of which that does not hold keeps its batch, and says why.
  */
 
-import type { OnnxModel } from '../formats/onnx/syntax.ts';
+import type { OnnxModel, OnnxNode } from '../formats/onnx/syntax.ts';
 import type { ProvidedLayer, ProvidedStructure } from '../lowering/providedStructure.ts';
 import { isKnownShape } from '../model/graph.ts';
 import type { OperatorCost } from '../operators/definition.ts';
@@ -61,8 +61,24 @@ function analyzeWithOpenBatch(
 ): OpenedBatch | FixedBatch {
   if (!analysis.graph.outputs.some((output) => hasLeading(output, analysis)))
     return fixed('no output has a leading dimension');
+  const plain = analyzeFollowed(model, analysis, fixedBatch, structure, false);
+  if (plain.kind === 'opened' || fixedBatch === 1 || !model.graph.nodes.some(isRepeating)) return plain;
+  const repeated = analyzeFollowed(model, analysis, fixedBatch, structure, true);
+  return repeated.kind === 'opened' ? repeated : plain;
+}
+
+const isRepeating = ({ type }: OnnxNode): boolean => type === 'Tile' || type === 'Expand';
+
+/** `repeats`: see `followBatch`. */
+function analyzeFollowed(
+  model: OnnxModel,
+  analysis: ModelAnalysis,
+  fixedBatch: number,
+  structure: ProvidedStructure | undefined,
+  repeats: boolean,
+): OpenedBatch | FixedBatch {
   const name = unusedName(analysis);
-  const { graph, nodesOf } = followBatch(model, analysis, fixedBatch, name);
+  const { graph, nodesOf } = followBatch(model, analysis, fixedBatch, name, repeats);
   const moved = structure && {
     ...structure,
     layers: structure.layers.map((layer) => movedTo(layer, nodesOf)),
