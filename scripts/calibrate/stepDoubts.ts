@@ -1,7 +1,7 @@
 /** How wide ranges of whole steps have to be: half-widths by cause, fitted to the errors of measured steps. */
 
 import { passesOf, type StepPlan, updateWaits } from '../../server/src/estimate/plan/stepPlan.ts';
-import { hostWidth, sumsOf } from '../../server/src/estimate/plan/stepSpread.ts';
+import { hostWidth, launchesOf, sumsOf } from '../../server/src/estimate/plan/stepSpread.ts';
 import {
   type DoubtfulParts,
   type KernelDoubt,
@@ -43,11 +43,10 @@ export function stepShares(plan: StepPlan): StepShares {
   const isTraining = scenario.mode === 'training';
   const passes = passesOf(scenario);
   const seconds = new Map<string, { readonly doubt: KernelDoubt; time: number }>();
-  let [device, launches, roofline] = [0, 0, 0];
+  let [device, roofline] = [0, 0];
   const add = (kernel: KernelWork, count: number): void => {
     const { time, doubt } = kernelTime(plan.cluster.gpu, kernel);
     device += count * time;
-    launches += count * kernel.launches;
     if (doubt.cause === 'roofline') {
       roofline += count * time * doubt.seen.high;
       return;
@@ -59,6 +58,7 @@ export function stepShares(plan: StepPlan): StepShares {
   };
   for (const kernel of kernelsOfPasses(plan.lowered)) add(kernel, passes);
   if (isTraining) for (const kernel of plan.update.kernels) add(kernel, 1);
+  const launches = launchesOf({ ...plan, isTraining, passes });
   const waits = updateWaits(plan, plan.updateTimes);
   const whole = Math.max(device, launches * behaviour.launch.middle) + waits.middle;
   const assumed = sumsOf({ ...plan, isTraining, passes })('doubtAssumed');

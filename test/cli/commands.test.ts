@@ -233,9 +233,9 @@ it('scales: prints the points that can be costed, and why the others cannot', as
 });
 
 it('scales one batch over all GPUs: speed-up over one that takes it whole', async () => {
-  const options = ['--gpus', '4,8', '--global-batch', '64', '--cluster', 'dgx-a100', '--format', 'json'];
+  const options = ['--gpus', '4,8', '--global-batch', '512', '--cluster', 'dgx-a100', '--format', 'json'];
   const points = JSON.parse((await run('scale', join(samples, 'resnet50.onnx'), ...options)).out);
-  expect(points.map((point: { batchPerGpu: number }) => point.batchPerGpu)).toEqual([16, 8]);
+  expect(points.map((point: { batchPerGpu: number }) => point.batchPerGpu)).toEqual([128, 64]);
   for (const { gpus, speedup, scalingEfficiency } of points) {
     expect(speedup).toBeCloseTo(gpus * scalingEfficiency, 9);
     expect(speedup).toBeGreaterThan(1);

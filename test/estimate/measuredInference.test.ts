@@ -35,14 +35,14 @@ test('a measured step of inference is filled by forward alone', () => {
   expect(layers.reduce((sum, { time }) => sum + (time.backward ?? 0), 0)).toBe(0);
 });
 
-// Eager PyTorch launches a kernel every 4 to 29 µs (eagerLaunch.ts). A number that a person gives has no range, so what is
+// Eager PyTorch launches a kernel every 23 to 60 µs, 37 in the middle (eagerLaunch.ts). A number that a person gives has no range, so what is
 // left is the doubt about any step.
 test('the range of a step that waits for its host is that of launches', () => {
   const rangeOf = (options: Record<string, string>) => {
     const { range, step } = costOf({ framework: { name: 'pytorch-ddp', options } }).totals.time;
     return { low: (range?.low ?? 0) / (step ?? 1), high: (range?.high ?? 0) / (step ?? 1) };
   };
-  expect(rangeOf({}).high).toBeGreaterThan(3);
+  expect(rangeOf({}).high).toBeGreaterThan(1.6);
   expect(rangeOf({}).low).toBeLessThan(0.65);
   const { low, high } = rangeOf({ 'launch-us': '100' });
   expect(Math.log(high)).toBeCloseTo(stepDoubts.always, 2);

@@ -1,10 +1,15 @@
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { numberIn, readMeasured } from '../../scripts/measured/readMeasured.ts';
 import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
+import { planStep } from '../../server/src/estimate/plan/stepPlan.ts';
 import { resolveFramework } from '../../server/src/frameworks/registry.ts';
+import { readClusterProfile } from '../../server/src/hardware/readClusterProfile.ts';
 
 test.each([
-  ['eager PyTorch', 'pytorch-ddp', {}, [8, 4, 29]],
+  ['eager PyTorch', 'pytorch-ddp', {}, [37, 23, 60]],
+  ['executors without Python', 'mxnet', {}, [8, 4, 29]],
   ['a launch time that is given', 'pytorch-ddp', { 'launch-us': '40' }, [40, 40, 40]],
   // measured/steps-vtrain.csv
   ['Megatron-LM', 'megatron', {}, [60, 20, 80]],
@@ -15,6 +20,70 @@ test.each([
     expect(time * 1e6).toBeCloseTo(expected[index] ?? Number.NaN, 9);
   });
 });
+
+/** Between which a seventh machine lies in 80 of 100 cases: t of 5 degrees of freedom, 0.9. */
+test('eager PyTorch: by the machines that were measured', () => {
+  const rows = readMeasured(join(import.meta.dirname, '../../measured'), 'host-launches.csv');
+  const logs = rows.map((row) => Math.log(numberIn(row, 'microseconds')));
+  const mean = logs.reduce((sum, each) => sum + each, 0) / logs.length;
+  const variance = logs.reduce((sum, each) => sum + (each - mean) ** 2, 0) / (logs.length - 1);
+  const width = 1.476 * Math.sqrt(variance * (1 + 1 / logs.length));
+  expect(logs).toHaveLength(6);
+  expect([mean, mean - width, mean + width].map((log) => Math.round(Math.exp(log)))).toEqual([37, 23, 60]);
+});
+
+test.each([
+  ['of the median machine', 'a100-sxm-80gb', {}, 37],
+  ['as measured on the cluster', 'measured', {}, 20],
+  ['as a person gives it, whatever was measured', 'measured', { 'launch-us': '50' }, 50],
+  ['compiled, whatever was measured of eager mode', 'measured', { compile: 'true' }, 5],
+  ['on a processor, without a driver', 'processor', {}, 8],
+] as const)('a launch takes %s', (_, machine, options, expected) => {
+  const opened = openLayerSpec(
+    'inputs: { x: "float32[batch, 64]" }\nlayers:\n  - l: Linear(64, 64)\n',
+    'm.layers.yaml',
+  );
+  const gpu =
+    machine === 'processor'
+      ? '{ "name": "cpu", "title": "CPU", "architecture": "cpu", "multiprocessors": 8, "memoryGiB": 8, "memoryBandwidthGBs": 25, "peakTflops": { "fp32": 1 }, "tensorCores": [] }'
+      : '"a100-sxm-80gb"';
+  const host = machine === 'measured' ? '"host": { "launch": { "microseconds": 20, "low": 16 } },' : '';
+  const { cluster } = readClusterProfile(`{ "name": "m", "gpu": ${gpu}, ${host} "gpusPerNode": 1 }`);
+  const { training, scenario } = estimateModel(
+    opened,
+    [{ framework: { name: 'pytorch-ddp', options } }],
+    cluster,
+  );
+  if (training === undefined || scenario === undefined || cluster === undefined) throw new Error(machine);
+  const { launch } = planStep(training, scenario, cluster).behaviour;
+  expect(launch.middle * 1e6).toBeCloseTo(expected, 9);
+  if (expected === 20) expect([launch.low * 1e6, launch.high * 1e6].map(Math.round)).toEqual([16, 20]);
+});
+
+test.each([
+  ['GradScaler reads whether gradients are finite', 'fp16', {}, true],
+  ['a fused optimizer looks itself', 'fp16', { 'optimizer-kernels': 'fused' }, false],
+  ['bf16 needs no scale', 'bf16', {}, false],
+] as const)('the host waits before the update: %s', (_, precision, options, waits) => {
+  const { behaviour } = resolveFramework({ name: 'pytorch-ddp', options });
+  const { hostWaits } = behaviour.update('adamw', precision, { elements: 1e6, tensors: 100 });
+  expect(hostWaits).toBe(waits);
+});
+
+test.each([
+  ['foreach', 40],
+  ['fused', 30],
+  ['loop', 0],
+] as const)(
+  'beside its launches an update by %s takes the host as long as %i more for 100 parameters',
+  (kernels, expected) => {
+    const { behaviour } = resolveFramework({
+      name: 'pytorch-ddp',
+      options: { 'optimizer-kernels': kernels },
+    });
+    expect(behaviour.update('adamw', 'bf16', { elements: 1e6, tensors: 100 }).hostWork).toBe(expected);
+  },
+);
 
 test.each([
   ['that of a launch where nobody says', {}, undefined],

@@ -185,11 +185,11 @@ blocks:
     - norm: LayerNorm(d)
     # hint: … µs · sum of 4
     - up: Linear(d, 4*d)
-    # hint: … GFLOP · … µs /tp4 · AR … µs ×4 · sum of 4
+    # hint: … GFLOP · … ms /tp4 · AR … µs ×4 · sum of 4
     - act: GELU()
     # hint: … µs · sum of 4
     - down: Linear(4*d, d)
-    # hint: … GFLOP · … µs /tp4 · AR … µs ×4 · sum of 4
+    # hint: … GFLOP · … ms /tp4 · AR … µs ×4 · sum of 4
     - res: add(down, input)
     # hint: … µs · sum of 4
 layers:

@@ -257,8 +257,8 @@ const rows: readonly Row[] = [
   },
   {
     option: 'threshold',
-    given: 'launch-bound=0.9',
-    setting: ['findings.thresholds', { 'launch-bound': 0.9 }],
+    given: 'launch-bound=0.99',
+    setting: ['findings.thresholds', { 'launch-bound': 0.99 }],
     of: has('launch-bound'),
     before: true,
     after: false,

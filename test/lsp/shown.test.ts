@@ -23,7 +23,7 @@ test.each([
   [{ cluster: 'nowhere', batch: 1 }, 'scenario/unknown-cluster', error],
   [{ checkpoint: 'block', batch: 1 }, 'scenario/no-blocks', warning],
   [{}, 'scenario/default-batch', information],
-  [{ batch: 1 }, 'findings/late-gradient', warning],
+  [{ batch: 1, framework: 'pytorch-ddp,launch-us=8' }, 'findings/late-gradient', warning],
   [{ batch: 1 }, 'findings/launch-bound', information],
 ])('%o: %s has severity %d', async (settings, code, severity) => {
   client = await startTestServer({ settings });

@@ -474,6 +474,22 @@ describe('what holds on every timeline', () => {
     expect(line.hostTime).toBeCloseTo(step - (1 + 3 + 2), 12);
   });
 
+  // The host has launched backward and a fourth of the update when backward ends.
+  test.each([
+    ['does not wait', false, 4 + 2],
+    ['waits for the GPU', true, 4 + 0.25 + 2],
+  ])('update without messages: the host %s', (_, hostWaits, step) => {
+    const line = timelineOf({
+      forward: work([]),
+      backward: work([2, 2]),
+      messages: [],
+      channels: [],
+      update: { device: seconds(2), host: seconds(1), launches: 4, hostWaits },
+    });
+    expect(line.step).toBeCloseTo(step, 12);
+    expect(line.updateHostTime).toBeCloseTo(step - 6, 12);
+  });
+
   // Launched for 2 s, backward runs for 1. The update could be launched 1 s later; its message comes 3 s after backward.
   test('the GPU waits for the host first, and then for the message', () => {
     const line = timelineOf({

@@ -91,7 +91,9 @@ export function predictStep(
       update: {
         device: seconds(exchange.update === 'at servers' ? 0 : update / exchange.shards.optimizerState),
         // What one GPU has launched ahead is launched here when the messages are back.
-        host: seconds(exchange.hostWaits === true ? launches * plan.behaviour.launch.middle : 0),
+        host: seconds(
+          exchange.hostWaits === true ? plan.updateTimes.hostLaunches * plan.behaviour.launch.middle : 0,
+        ),
         launches: Math.max(1, launches),
       },
     }).step;

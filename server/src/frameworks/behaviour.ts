@@ -144,6 +144,10 @@ export interface UpdateSizes {
 
 export interface Update {
   readonly kernels: readonly KernelWork[];
+  /** Work of the host beside the launches of the kernels, in launches; left out, none. */
+  readonly hostWork?: number;
+  /** The host waits for the GPU before it launches the update; left out, it does not. */
+  readonly hostWaits?: boolean;
   /** Optimizer state kept between steps. */
   readonly stateBytes: Bytes;
   /** Memory needed only while it runs. */

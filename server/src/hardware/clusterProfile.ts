@@ -6,6 +6,7 @@
  */
 
 import type { Dtype } from '../model/dtype.ts';
+import type { Estimate } from '../model/estimate.ts';
 import type { Bytes, BytesPerSecond, FlopsPerSecond, Seconds } from '../model/units.ts';
 import type { MeasuredKernels } from './kernelRates.ts';
 
@@ -97,6 +98,8 @@ export interface Host {
   readonly memory: Sourced<Bytes> | undefined;
   /** GPUs behind one PCIe switch, which share its link to the host; absent where each has its own. */
   readonly gpusPerHostLink: Sourced | undefined;
+  /** What it takes to launch a kernel of eager PyTorch; absent where it was not measured. */
+  readonly launch?: { readonly time: Estimate<Seconds>; readonly source: string } | undefined;
 }
 
 /** Where input is read from. */
@@ -188,6 +191,13 @@ export function sourcedNumbers(
     ...given('host cores', cluster.host?.cores),
     ...given('host memory', cluster.host?.memory),
     ...given('GPUs per link to the host', cluster.host?.gpusPerHostLink),
+    ...given(
+      'host time of a launch',
+      cluster.host?.launch && {
+        value: cluster.host.launch.time.middle,
+        source: cluster.host.launch.source,
+      },
+    ),
     ...given('local storage', cluster.storage?.local),
     ...given('shared storage', cluster.storage?.shared),
     ...given('shared storage per client', cluster.storage?.perClient),

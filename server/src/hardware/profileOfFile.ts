@@ -19,6 +19,7 @@ import {
   type FabricKind,
   fabricKinds,
   type GpuProfile,
+  type Host,
   type LinkKind,
   linkKinds,
   type Sourced,
@@ -65,6 +66,14 @@ interface KernelRatesFile {
   readonly measurements: number;
 }
 
+/** Microseconds. */
+export interface LaunchFile {
+  readonly microseconds: number;
+  readonly low?: number | undefined;
+  readonly high?: number | undefined;
+  readonly source?: string | undefined;
+}
+
 /** A cluster as its file describes it; its GPU is looked up apart. */
 export interface ClusterFile {
   readonly name: string;
@@ -105,6 +114,7 @@ export interface ClusterFile {
         readonly cores?: SourcedNumber | undefined;
         readonly memoryGiB?: SourcedNumber | undefined;
         readonly gpusPerHostLink?: SourcedNumber | undefined;
+        readonly launch?: LaunchFile | undefined;
       }
     | undefined;
   readonly storage?:
@@ -217,6 +227,7 @@ export function clusterProfileOfFile(file: ClusterFile, gpu: GpuProfile): Cluste
       cores: optional(file.host.cores, sources, same),
       memory: optional(file.host.memoryGiB, sources, gibibytes),
       gpusPerHostLink: optional(file.host.gpusPerHostLink, sources, same),
+      launch: file.host.launch && launchOfFile(file.host.launch, sources),
     },
     storage: file.storage && {
       title: file.storage.title ?? 'storage',
@@ -230,6 +241,20 @@ export function clusterProfileOfFile(file: ClusterFile, gpu: GpuProfile): Cluste
       release: file.nccl.release,
       source: textOfSource(file.nccl.source, sources),
     },
+  };
+}
+
+function launchOfFile(
+  { microseconds: middle, low = middle, high = middle, source }: LaunchFile,
+  sources: Sources,
+): NonNullable<Host['launch']> {
+  return {
+    time: {
+      middle: microseconds(middle),
+      low: microseconds(Math.min(low, middle)),
+      high: microseconds(Math.max(high, middle)),
+    },
+    source: textOfSource(source, sources),
   };
 }
 

@@ -110,6 +110,15 @@ export const clusterFile = z.strictObject({
       memoryGiB: sourced.optional(),
       /** GPUs behind one PCIe switch, which share its link to the host. */
       gpusPerHostLink: sourced.optional(),
+      /** Of eager PyTorch, for a kernel: in 80 of 100 models between low and high, where these are given. */
+      launch: z
+        .strictObject({
+          microseconds: positive,
+          low: positive.optional(),
+          high: positive.optional(),
+          source: z.string().min(1).optional(),
+        })
+        .optional(),
     })
     .optional(),
   storage: z

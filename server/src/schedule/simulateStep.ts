@@ -139,6 +139,7 @@ export function simulateStep(
           order.sharedLaunches,
         );
     }
+    if (update.hostWaits === true) gpu.holdHost(gpu.freeAt(), 0, 0, 1);
     updateBy(order.sharedUpdate, order.sharedLaunches);
   });
   release(count + 1, gpu.freeAt());

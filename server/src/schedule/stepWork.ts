@@ -30,6 +30,8 @@ export interface UpdateWork {
   readonly device: Seconds;
   readonly host: Seconds;
   readonly launches?: number;
+  /** The host waits for the GPU to end backward before it launches them; left out, false. */
+  readonly hostWaits?: boolean;
 }
 
 /** Pieces of GPU work, each with the host time it takes to launch it; columns of one length. */

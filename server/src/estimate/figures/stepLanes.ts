@@ -77,6 +77,7 @@ function computeEvents(
   const kernels: LaneEvent[] = [];
   const isHeldByInput = input !== undefined && input.ahead !== 'reading and copying';
   let launched = (isHeldByInput ? timeline.exposedInputTime : 0) + startOfLastPass(plan, timeline);
+  let computed = 0;
   const passes = passesOf(scenario);
   const add = (index: number, phase: LaneEvent['phase'], host: number, all: number, end: number): void => {
     const time = all / passes;
@@ -85,7 +86,10 @@ function computeEvents(
     const facts = { phase, operator: operator?.name, type: operator?.type };
     if (host > 0) launches.push({ name, phase, start: launched, end: launched + host, facts });
     launched += host;
-    if (time > 0) kernels.push({ name, phase, start: end - time, end, facts });
+    // Passes of a step may wait for the host differently.
+    const start = Math.max(end - time, computed);
+    if (time > 0) kernels.push({ name, phase, start, end, facts });
+    computed = end;
   };
   const last = graph.operators.length - 1;
   for (const [index, end] of timeline.forwardEnds.entries()) {

@@ -26,7 +26,7 @@ export function launchBound(step: EstimatedStep): readonly Finding[] {
     const kernels = kernelsOf(there);
     // Only what is above the time of empty kernels grows with the batch; the host's work does not.
     const busy = kernels.floor + (kernels.ofModel - kernels.floor) * growth + kernels.ofUpdate;
-    return busy - (1 - threshold) * Math.max(busy, kernels.launches * there.behaviour.launch.middle);
+    return busy - (1 - threshold) * Math.max(busy, kernels.hostLaunches * there.behaviour.launch.middle);
   });
   const batch = found?.batch;
   const { advice, option } = compilation(plan);
@@ -52,6 +52,8 @@ export function launchBound(step: EstimatedStep): readonly Finding[] {
 
 interface Kernels {
   readonly launches: number;
+  /** What the host does, in launches. */
+  readonly hostLaunches: number;
   /** Seconds, of the model and of the update; `floor` were the model's kernels empty. */
   readonly ofModel: number;
   readonly ofUpdate: number;
@@ -62,11 +64,13 @@ function kernelsOf(plan: StepPlan): Kernels {
   const { updateTimes, scenario } = plan;
   const { forward, backward } = passTimesOf(plan);
   const model = scenario.mode === 'training' ? [forward, backward] : [forward];
+  const ofPasses = totalOf(model.map((pass) => pass.launches));
   return {
-    launches: totalOf([...model, updateTimes].map((pass) => pass.launches)),
+    launches: ofPasses + totalOf([updateTimes.launches]),
+    hostLaunches: ofPasses + updateTimes.hostLaunches,
     ofModel: totalOf(model.map(({ middle }) => middle)),
     ofUpdate: totalOf([updateTimes.middle]),
-    floor: emptyKernelTime * totalOf(model.map((pass) => pass.launches)),
+    floor: emptyKernelTime * ofPasses,
   };
 }
 

@@ -94,6 +94,14 @@ export function withoutBackward(
   return { forward, backward: mapColumns(backward, silenced), weight: mapWeights(weight, silenced) };
 }
 
+/** Of length 1. */
+export interface UpdateTimes extends PassTimes {
+  /** What the host does for it, in launches: those of its kernels and what it does for each parameter. */
+  readonly hostLaunches: number;
+  /** The host waits for the GPU before it launches it. */
+  readonly hostWaits: boolean;
+}
+
 /**
  * The same where a kernel is launched when the one before has ended: its launch, in seconds, passes before it runs, and nothing is
  * launched ahead.

@@ -4,6 +4,7 @@ import type { Parameter, TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import { nodesFor, placeGpus } from '../../communication/placement.ts';
 import type { FrameworkBehaviour, Update } from '../../frameworks/behaviour.ts';
 import { shardsOf } from '../../frameworks/exchange.ts';
+import { eagerLaunch, leanLaunch } from '../../frameworks/pytorch/eagerLaunch.ts';
 import { resolveFramework } from '../../frameworks/registry.ts';
 import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
 import { findGpu } from '../../hardware/gpus.ts';
@@ -33,6 +34,7 @@ import {
   launchedOneByOne,
   type OperatorTimes,
   type PassTimes,
+  type UpdateTimes,
   withoutBackward,
 } from './operatorTimes.ts';
 import { type ExchangingStep, type PlannedExchange, planExchange, workerGroup } from './plannedExchange.ts';
@@ -48,9 +50,9 @@ export interface StepPlan extends LoweredStep, ExchangingStep, PlannedExchange {
   readonly tables: HeldTables;
   readonly update: Update;
   /** Of length 1. */
-  readonly updateTimes: PassTimes;
+  readonly updateTimes: UpdateTimes;
   /** The same of a GPU that updates all parameters itself. */
-  readonly wholeUpdateTimes: PassTimes;
+  readonly wholeUpdateTimes: UpdateTimes;
   /** What is done with gradients beside computing them, and by a GPU by itself; left out, nothing. */
   readonly gradientTimes?: GradientTimes;
   readonly ownGradientTimes?: GradientTimes;
@@ -155,13 +157,24 @@ interface ComputedStep {
   readonly computed: LoweredStep;
 }
 
+/** Where nobody says how fast the host launches eager PyTorch: as measured on the cluster, or without a driver on a processor. */
+function hostedBy(
+  behaviour: FrameworkBehaviour,
+  { framework }: Scenario,
+  { gpu, host }: ClusterProfile,
+): FrameworkBehaviour {
+  if (behaviour.launch !== eagerLaunch || framework.options['launch-us'] !== undefined) return behaviour;
+  if (host?.launch !== undefined) return { ...behaviour, launch: host.launch.time };
+  return gpu.architecture === 'cpu' ? { ...behaviour, launch: leanLaunch } : behaviour;
+}
+
 /** What is computed alone: nothing is exchanged, nothing updated. */
 export function computeStep(
   training: TrainingGraph,
   scenario: Scenario,
   cluster: ClusterProfile,
 ): ComputedStep {
-  const { behaviour } = resolveFramework(scenario.framework);
+  const behaviour = hostedBy(resolveFramework(scenario.framework).behaviour, scenario, cluster);
   const tables = heldTables(training, behaviour, scenario.gpus);
   const ahead = lowerStep(training, { behaviour, scenario, gpu: cluster.gpu });
   const lowered =
@@ -213,6 +226,7 @@ function predictStep(training: TrainingGraph, scenario: Scenario, cluster: Clust
     if (tables.size === 0 || learned.length === 0) return own;
     const ofTables = updateOfTables(held, optimizer, weightBytesPerElement, behaviour);
     return {
+      ...own,
       kernels: [...own.kernels, ...ofTables.kernels],
       stateBytes: bytes(own.stateBytes + ofTables.stateBytes),
       temporaryBytes: own.temporaryBytes,
@@ -243,8 +257,8 @@ function predictStep(training: TrainingGraph, scenario: Scenario, cluster: Clust
     update,
     ...(handled === undefined ? {} : { gradientTimes: handled }),
     ...(ownHandled === undefined ? {} : { ownGradientTimes: ownHandled }),
-    updateTimes: kernelTimes(cluster.gpu, asUpdate(update.kernels)),
-    wholeUpdateTimes: kernelTimes(cluster.gpu, asUpdate(whole.kernels)),
+    updateTimes: updateTimesOf(cluster.gpu, update),
+    wholeUpdateTimes: updateTimesOf(cluster.gpu, whole),
   };
 }
 
@@ -265,6 +279,15 @@ export function updateWaits(
   const launches = floatAt(updateTimes.launches, 0);
   return estimateOf((bound) => seconds(launches * updateWait[bound]));
 }
+
+const updateTimesOf = (
+  gpu: ClusterProfile['gpu'],
+  { kernels, hostWork = 0, hostWaits = false }: Update,
+): UpdateTimes => ({
+  ...kernelTimes(gpu, asUpdate(kernels)),
+  hostLaunches: kernels.reduce((launches, kernel) => launches + kernel.launches, hostWork),
+  hostWaits,
+});
 
 /** Kernels of an update, which machines are measured by apart from others of their kind. */
 export const asUpdate = (kernels: readonly KernelWork[]): readonly KernelWork[] =>
@@ -372,8 +395,8 @@ export function surerAsWhole(plan: StepPlan): StepPlan {
       backward: spread(times.backward),
       weight: spreadWeights(times.weight, range),
     },
-    updateTimes: spread(updateTimes),
-    wholeUpdateTimes: spread(wholeUpdateTimes),
+    updateTimes: { ...updateTimes, ...spread(updateTimes) },
+    wholeUpdateTimes: { ...wholeUpdateTimes, ...spread(wholeUpdateTimes) },
     ...(gradientTimes === undefined ? {} : { gradientTimes: handled(gradientTimes) }),
     ...(ownGradientTimes === undefined ? {} : { ownGradientTimes: handled(ownGradientTimes) }),
   };
@@ -520,7 +543,7 @@ function computeOf(
   bound: Bound,
   growth: number,
   imbalance: number,
-  updateTimes: PassTimes,
+  updateTimes: UpdateTimes,
   gradients: PassTimes | undefined,
 ): Pick<StepWork, 'forward' | 'backward' | 'update'> {
   const { behaviour, times, scenario, measured } = plan;
@@ -559,8 +582,9 @@ function computeOf(
         : { device: new Float64Array(0), host: new Float64Array(0) },
     update: {
       device: seconds((floatAt(updateTimes[bound], 0) + updateWaits(plan, updateTimes)[bound]) * imbalance),
-      host: seconds(floatAt(updateTimes.launches, 0) * launch),
+      host: seconds(updateTimes.hostLaunches * launch),
       launches: Math.max(1, floatAt(updateTimes.launches, 0)),
+      ...(updateTimes.hostWaits ? { hostWaits: true } : {}),
     },
   };
 }

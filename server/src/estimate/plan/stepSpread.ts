@@ -6,14 +6,20 @@ import type { Estimate, Range } from '../../model/estimate.ts';
 import { sumOf } from '../../model/sumOf.ts';
 import type { Seconds } from '../../model/units.ts';
 import type { GradientTimes } from './gradientTimes.ts';
-import { columnsBy, type OperatorTimes, type PassTimes, type WeightTimes } from './operatorTimes.ts';
+import {
+  columnsBy,
+  type OperatorTimes,
+  type PassTimes,
+  type UpdateTimes,
+  type WeightTimes,
+} from './operatorTimes.ts';
 
 /** What the GPU computes in a step, and what its host takes to launch a kernel, in seconds. */
 export interface SpreadWork {
   readonly times: OperatorTimes;
   /** How often it goes forward and backward before it updates. */
   readonly passes: number;
-  readonly updateTimes: PassTimes;
+  readonly updateTimes: UpdateTimes;
   readonly gradientTimes?: GradientTimes;
   readonly isTraining: boolean;
   readonly launch: Estimate<Seconds>;
@@ -27,7 +33,7 @@ export interface SpreadWork {
 export function stepSpread(work: SpreadWork): Range {
   const sum = sumsOf(work);
   const device = sum('middle');
-  const launches = sum('launches');
+  const launches = launchesOf(work);
   const whole = Math.max(device, launches * work.launch.middle) + work.updateWaits.middle;
   if (whole === 0) return { low: 1, high: 1 };
   const share = (column: keyof PassTimes): number => sum(column) / whole;
@@ -47,6 +53,13 @@ export function stepSpread(work: SpreadWork): Range {
   };
 }
 
+/** What the host does in a step, in launches. */
+export const launchesOf = (work: ComputedWork): number =>
+  sumsOf(work)('launches') +
+  (work.isTraining ? work.updateTimes.hostLaunches - sumOf(work.updateTimes.launches) : 0);
+
+type ComputedWork = Omit<SpreadWork, 'launch' | 'updateWaits' | 'isOld'>;
+
 /** Of columns over the step. */
 export function sumsOf({
   times,
@@ -54,7 +67,7 @@ export function sumsOf({
   updateTimes,
   gradientTimes,
   isTraining,
-}: Omit<SpreadWork, 'launch' | 'updateWaits' | 'isOld'>): (column: keyof PassTimes) => number {
+}: ComputedWork): (column: keyof PassTimes) => number {
   const repeated = isTraining ? [times.forward, times.backward] : [times.forward];
   const once = isTraining ? [updateTimes, ...(gradientTimes === undefined ? [] : [gradientTimes.last])] : [];
   return (column) => {

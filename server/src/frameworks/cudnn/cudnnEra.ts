@@ -7,14 +7,14 @@
 import type { FrameworkBehaviour } from '../behaviour.ts';
 import { prefetchedInput } from '../exchange.ts';
 import { type FrameworkOption, oneOf, positiveNumber } from '../options.ts';
-import { eagerLaunch, launchOf } from '../pytorch/eagerLaunch.ts';
+import { launchOf, leanLaunch } from '../pytorch/eagerLaunch.ts';
 import { optimizerUpdate } from '../pytorch/optimizerUpdate.ts';
 import { type ConvolutionKernels, lowerCudnnEra } from './lowerCudnnEra.ts';
 
 export const cudnnEraOptions: readonly FrameworkOption[] = [
   {
     name: 'launch-us',
-    default: String(eagerLaunch.middle * 1e6),
+    default: String(leanLaunch.middle * 1e6),
     documentation: 'host time of one kernel launch in microseconds',
     expects: positiveNumber,
   },
@@ -39,7 +39,7 @@ export function cudnnEra(
 ): Pick<FrameworkBehaviour, 'launch' | 'isOld' | 'lower' | 'input' | 'update'> {
   return {
     isOld: true,
-    launch: launchOf(Number(options.get('launch-us')) * 1e-6),
+    launch: launchOf(Number(options.get('launch-us')) * 1e-6, leanLaunch),
     lower: (training, precision, mode, recomputed) =>
       lowerCudnnEra(
         training,
@@ -54,7 +54,11 @@ export function cudnnEra(
     input: prefetchedInput,
     update: (optimizer, precision, sizes) => {
       const update = optimizerUpdate(optimizer, 'fused', precision, sizes);
-      return { ...update, kernels: update.kernels.map((kernel) => ({ ...kernel, launches: sizes.tensors })) };
+      return {
+        ...update,
+        kernels: update.kernels.map((kernel) => ({ ...kernel, launches: sizes.tensors })),
+        hostWork: 0,
+      };
     },
   };
 }

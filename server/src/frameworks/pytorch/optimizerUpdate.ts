@@ -13,6 +13,7 @@ import type { KernelWork } from '../../hardware/kernelWork.ts';
 import type { Optimizer, Precision } from '../../model/scenario.ts';
 import { type Bytes, bytes, flops } from '../../model/units.ts';
 import type { Update, UpdateSizes } from '../behaviour.ts';
+import { launchesPerParameter } from './eagerLaunch.ts';
 
 export type OptimizerKernels = 'foreach' | 'fused' | 'loop';
 
@@ -58,6 +59,9 @@ export function optimizerUpdate(
       bytes: bytes(elements * bytesPerElement),
       launches: kernels === 'loop' ? tensors : launchesOf(tensors, elements),
     })),
+    // Codes that keep a copy (Megatron-LM, DeepSpeed) update it as a few long tensors.
+    hostWork: hasCopy ? 0 : tensors * launchesPerParameter[kernels],
+    hostWaits: precision === 'fp16' && !hasCopy && kernels !== 'fused',
     stateBytes: bytes(
       (optimizerStateBytes(optimizer, elements) * updated) / 4 + (hasCopy ? 4 * elements : 0),
     ),
@@ -119,7 +123,10 @@ const foreachPasses = {
   adamw: [8, 12, 8, 12, 8, 8, 8, 16],
 } as const;
 
-/** GradScaler unscales every gradient and checks for infinities: torch/amp/grad_scaler.py, one pass of read and write. */
+/**
+ * GradScaler unscales every gradient and checks for infinities: torch/amp/grad_scaler.py, one pass of read and write. `step` reads on
+ * the host whether there were any, before it calls an optimizer that cannot look itself: `_maybe_opt_step`, `.item()`.
+ */
 const gradScaler = [8] as const;
 
 /** The norm reads every gradient, clipping reads and writes it: torch/nn/utils/clip_grad.py, `clip_grad_norm_`. */
