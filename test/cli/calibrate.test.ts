@@ -12,6 +12,7 @@ import { costModelFile, openModelFile } from '../../server/src/cli/costFile.ts';
 import { costOfDevice } from '../../server/src/cli/costOfDevice.ts';
 import { printData, printMessage } from '../../server/src/cli/streams.ts';
 import { asUpdate, planStep } from '../../server/src/estimate/plan/stepPlan.ts';
+import { launchesOf } from '../../server/src/estimate/plan/stepSpread.ts';
 import type { KernelWork } from '../../server/src/hardware/kernelWork.ts';
 import { readClusterProfile } from '../../server/src/hardware/readClusterProfile.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
@@ -68,6 +69,12 @@ async function measure(
     const backward = timeOf([...data, ...weights]);
     return [layer.name, { forward: timeOf(kernelsOf('forward')), backward, ...apart }] as const;
   });
+  const launches = launchesOf({
+    times: plan.times,
+    updateTimes: plan.updateTimes,
+    isTraining: true,
+    passes: 1,
+  });
   const update = timeOf(asUpdate(plan.update.kernels));
   const whole = seconds(
     parts.reduce<number>((sum, [, { forward, backward }]) => sum + forward + backward, update),
@@ -78,7 +85,13 @@ async function measure(
       layers: new Map(parts),
       notMeasured: new Map<string, string>(),
       step: whole,
-      wholeStep: { whole, quartiles: { low: whole, high: whole }, update, repeats: 3 },
+      wholeStep: {
+        whole,
+        quartiles: { low: whole, high: whole },
+        update,
+        host: seconds(1e-6 * launches),
+        repeats: 3,
+      },
     },
   };
   const kept = keepResult({ path, plan: planBenchmark(training, scenario, { caches }), scenario, outcome });
@@ -166,6 +179,9 @@ it('writes a profile by which models are predicted that it was not fitted to', a
   const { cluster, issues } = readClusterProfile(readFileSync(output, 'utf8'));
   expect(issues).toEqual([]);
   expect(cluster?.gpu.kernels?.kinds.get('gemm fp32')?.perFlop).toBeLessThan(1 / 30e9);
+  // 1 µs, and what modules take beside.
+  expect((cluster?.host?.launch?.time.middle ?? 0) * 1e6).toBeCloseTo(1.16, 6);
+  expect(out).toContain('host: 1.16 µs to launch a kernel, 0.928 to 1.45 from model to model');
   expect(cluster?.gpu.kernels?.source).toMatch(
     /^layercost calibrate: m0\.layers\.yaml, .*; fp32, torch 9\.9, /,
   );

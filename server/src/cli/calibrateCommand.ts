@@ -6,6 +6,7 @@
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { planBenchmark } from '../benchmark/benchmarkPlan.ts';
+import { fitHost, type HostTiming, hostTimingOf } from '../benchmark/calibration/fitHost.ts';
 import { fitKernels, type KernelTiming } from '../benchmark/calibration/fitKernels.ts';
 import { fitLink, type LinkFile } from '../benchmark/calibration/fitLink.ts';
 import { type MachineFile, machineProfile } from '../benchmark/calibration/machineProfile.ts';
@@ -57,7 +58,7 @@ export async function runCalibrateCommand(given: CalibrateArguments): Promise<nu
   const output = given.output ?? machineFile(workspace);
   if (!writeOutput(output, `${JSON.stringify(profile, null, 1)}\n`, 'w')) return 1;
   const ofKernels = runs.length === 0 ? [] : [...kindLines(profile), '', ...modelLines(runs, profile)];
-  printData(`${[...ofKernels, ...linkLines(profile), ''].join('\n')}`);
+  printData(`${[...ofKernels, ...hostLines(profile), ...linkLines(profile), ''].join('\n')}`);
   printMessage(`wrote ${output}: layercost report FILE --cluster ${output}`);
   return 0;
 }
@@ -124,6 +125,7 @@ interface Run {
   readonly result: SavedResult;
   readonly file: ModelFile;
   readonly timings: readonly KernelTiming[];
+  readonly host: HostTiming | undefined;
 }
 
 async function openRuns(workspace: string, results: readonly ResultFile[]): Promise<readonly Run[]> {
@@ -148,7 +150,12 @@ async function openRun(path: string, result: SavedResult): Promise<Run | string>
   const plan = planStep(training, scenario, cluster);
   const names = training.analysis.layers.map(({ name }) => name);
   const layers = new Map(result.layers.map(({ position, ...times }) => [names[position] ?? '', times]));
-  return { result, file, timings: timingsOfRun(plan, layers, result.step?.update) };
+  return {
+    result,
+    file,
+    timings: timingsOfRun(plan, layers, result.step?.update),
+    host: hostTimingOf(plan, result.step),
+  };
 }
 
 /** Of the device of the results; a machine without a GPU has no link that a profile describes. */
@@ -176,6 +183,16 @@ function nodeOf(collectives: SavedCollectives | undefined): {
   return link === undefined ? { gpus: 1 } : { gpus: ranks, link };
 }
 
+function hostLines({ host }: MachineFile): readonly string[] {
+  const launch = host?.launch;
+  if (launch === undefined) return [];
+  const { microseconds, low = microseconds, high = microseconds } = launch;
+  return [
+    '',
+    `host: ${significant(microseconds)} µs to launch a kernel, ${significant(low)} to ${significant(high)} from model to model`,
+  ];
+}
+
 function linkLines({ link, gpusPerNode }: MachineFile): readonly string[] {
   if (link === undefined) return [];
   const text = (given: LinkFile['busBandwidthGBs'] | undefined): string =>
@@ -194,15 +211,20 @@ function profileOf(
   const [processor] = cpus();
   const files = [...new Set(fitted.map(({ result }) => result.file))].sort();
   const measuredAt = fitted[0]?.result.measuredAt ?? '';
+  const source = `layercost calibrate: ${files.join(', ')}; ${device.precision}, torch ${device.torch}, ${measuredAt.slice(0, 10)}`;
   return machineProfile(
     device,
     {
       megahertz: processor === undefined || processor.speed === 0 ? 2500 : processor.speed,
       memoryGiB: totalmem() / 2 ** 30,
     },
-    `layercost calibrate: ${files.join(', ')}; ${device.precision}, torch ${device.torch}, ${measuredAt.slice(0, 10)}`,
+    source,
     fitKernels(fitted.flatMap(({ timings }) => timings)),
     nodeOf(collectives),
+    fitHost(
+      fitted.flatMap(({ host }) => host ?? []),
+      source,
+    ),
   );
 }
 
@@ -232,7 +254,7 @@ function kindLines({ kernels }: MachineFile): readonly string[] {
 /** Each model as the others predict it: what was fitted to a model says nothing of the next. */
 function modelLines(runs: readonly Run[], whole: MachineFile): readonly string[] {
   const right = (title: string): Column => ({ title, align: 'right' });
-  const { kernels: _, ...plain } = whole;
+  const { kernels: _, host: __, ...plain } = whole;
   const rows = runs.map((run) => {
     const others = profileOf(
       runs.filter(({ result }) => result.file !== run.result.file),

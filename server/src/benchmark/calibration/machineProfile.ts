@@ -2,7 +2,7 @@
 
 import { gpuOfDevice } from '../../hardware/gpuOfDevice.ts';
 import type { KernelRates } from '../../hardware/kernelRates.ts';
-import type { ClusterFile, KernelsFile } from '../../hardware/profileOfFile.ts';
+import type { ClusterFile, KernelsFile, LaunchFile } from '../../hardware/profileOfFile.ts';
 import type { BenchmarkDevice } from '../deviceSchema.ts';
 import type { LinkFile } from './fitLink.ts';
 
@@ -14,13 +14,14 @@ export interface Processor {
 
 export type MachineFile = ClusterFile & { readonly gpu: unknown };
 
-/** `node`: GPUs of it and their link, where collectives were measured. `undefined` for a GPU that has no profile. */
+/** `node`: GPUs of it and their link, where collectives were measured. `launch`: of the host, where it was timed. `undefined` for a GPU that has no profile. */
 export function machineProfile(
   device: BenchmarkDevice,
   processor: Processor,
   source: string,
   kinds: ReadonlyMap<string, KernelRates>,
   node: { readonly gpus: number; readonly link?: LinkFile | undefined } = { gpus: 1 },
+  launch?: LaunchFile,
 ): MachineFile | undefined {
   const known = device.kind === 'cuda' ? gpuOfDevice(device.name, device.memoryBytes)?.name : undefined;
   const gpu = device.kind === 'cuda' ? known : processorFile(device.name, processor);
@@ -31,6 +32,7 @@ export function machineProfile(
     gpu,
     gpusPerNode: node.gpus,
     ...(node.link === undefined ? {} : { link: node.link }),
+    ...(launch === undefined ? {} : { host: { launch } }),
     ...(kinds.size === 0 ? {} : { kernels: { source, kinds: kindsFile(kinds) } }),
   };
 }
