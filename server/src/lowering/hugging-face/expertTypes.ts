@@ -221,7 +221,7 @@ export const expertTypes: Readonly<Record<string, DecoderType>> = {
   deepseek_v3: deepSeek,
   glm4_moe_lite: latentByTypes,
   axk1: (fields) => {
-    const norm = rmsNorm(fields.number('rms_norm_eps', 1e-6));
+    const norm = rmsNorm(fields.number('rms_norm_eps', 1e-6), fields);
     const decoder = deepSeek(fields);
     return {
       ...decoder,

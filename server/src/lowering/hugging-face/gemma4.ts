@@ -26,7 +26,7 @@ interface Layer {
 export function gemma4(fields: ConfigFields, name: string, length?: number): SpecParts {
   refuseUnknown(fields);
   const seq = length ?? Math.min(fields.size('max_position_embeddings'), 2048);
-  const norm = rmsNorm(fields.number('rms_norm_eps', 1e-6));
+  const norm = rmsNorm(fields.number('rms_norm_eps', 1e-6), fields);
   const layers = layersOf(fields);
   const width = fields.optionalSize('hidden_size_per_layer_input');
   const blocks: Record<string, readonly string[]> = {};

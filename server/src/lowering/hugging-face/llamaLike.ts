@@ -29,7 +29,7 @@ export function llamaLike(
     hidden: fields.size('hidden_size'),
     vocabulary: fields.size('vocab_size'),
     longest: longestOf(fields),
-    norm: rmsNorm(fields.number('rms_norm_eps', 1e-6)),
+    norm: rmsNorm(fields.number('rms_norm_eps', 1e-6), fields),
     runs: runsOf(layers, (layer) => {
       const window = windowOf(layer);
       return {

@@ -158,7 +158,7 @@ const jamba: DecoderType = (fields) => {
     bias,
     convolutionBias: fields.flag('mamba_conv_bias', true),
     activation: activationOf(fields),
-    norm: rmsNorm(fields.number('rms_norm_eps', 1e-6)),
+    norm: rmsNorm(fields.number('rms_norm_eps', 1e-6), fields),
   };
   const every =
     (period: number, offset: number) =>

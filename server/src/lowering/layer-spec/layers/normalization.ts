@@ -1,6 +1,7 @@
 /** Normalisations. */
 
 import type { Dimension } from '../../../model/dimension.ts';
+import { elementTypes } from '../../../model/elementType.ts';
 import {
   float,
   int,
@@ -11,7 +12,7 @@ import {
 } from '../layerDefinition.ts';
 import { exampleImage, type SpatialAxes } from './convolution.ts';
 import { hasRank } from './inputRank.ts';
-import { flag, followingSize, integer, integers, number, numbersOf } from './parameters.ts';
+import { choice, flag, followingSize, integer, integers, number, numbersOf } from './parameters.ts';
 
 const eps = (standard: number | null): ParameterDefinition =>
   number('eps', 'Added to the variance.', { default: standard });
@@ -201,16 +202,27 @@ const rmsNorm: LayerDefinition = {
       'Whether one kernel computes it, as that of torch.nn does; False writes it out, as models of transformers do.',
       { beyond: true },
     ),
+    {
+      ...choice(
+        'cast',
+        ['before', 'behind', 'never'],
+        'before',
+        'Written out and in half precision: where what fp32 gave goes back to the type of the input; before the scale as in LlamaRMSNorm, behind it as in GemmaRMSNorm, or never as in T5LayerNorm.',
+      ),
+      beyond: true,
+    },
   ],
   work: '1 parameter per element of the last axes.',
   example: { inputs: { x: 'float32[8, 128, 768]' }, call: 'RMSNorm(768)' },
   lower: (call) => {
     const sizes = normalizedSizes(call);
     if (sizes === undefined) return undefined;
-    const weight = (call.boolean('elementwise_affine') ? call.parameter : call.buffer)('weight', sizes);
     // Without eps PyTorch uses the smallest step of the element type.
     const epsilon = call.value('eps') === null ? 1.1920929e-7 : call.number('eps');
-    if (!call.boolean('fused')) return writtenOut(call, weight, sizes.length, epsilon);
+    const isTrained = call.boolean('elementwise_affine');
+    if (!call.boolean('fused'))
+      return writtenOut(call, isTrained ? call.parameter('weight', sizes) : undefined, sizes.length, epsilon);
+    const weight = (isTrained ? call.parameter : call.buffer)('weight', sizes);
     return call.emit('RMSNormalization', [call.inputs[0], weight], {
       axis: int(-sizes.length),
       epsilon: float(epsilon),
@@ -219,13 +231,22 @@ const rmsNorm: LayerDefinition = {
 };
 
 /** Operator by operator in fp32, as `LlamaRMSNorm` of transformers has it (5.18, modeling_llama.py). */
-function writtenOut(call: LayerLowering, weight: Tensor, axes: number, epsilon: number): Tensor {
-  const [input] = call.inputs;
+function writtenOut(call: LayerLowering, weight: Tensor | undefined, axes: number, epsilon: number): Tensor {
+  const cast = call.string('cast');
+  const inFull = (tensor: Tensor | undefined): Tensor =>
+    call.emit('Cast', [tensor], { to: int(elementTypes.indexOf('float32')) });
+  const [given] = call.inputs;
+  const input = cast === 'never' ? given : inFull(given);
   const squared = call.emit('Pow', [input, call.scalarConstant(2, 'float32')]);
   const over = call.integersConstant(Array.from({ length: axes }, (_, axis) => axis - axes));
   const mean = call.emit('ReduceMean', [squared, over]);
   const root = call.emit('Sqrt', [call.emit('Add', [mean, call.scalarConstant(epsilon, 'float32')])]);
-  return call.emit('Mul', [weight, call.emit('Mul', [input, call.emit('Reciprocal', [root])])]);
+  const normalized = call.emit('Mul', [input, call.emit('Reciprocal', [root])]);
+  const back = cast === 'before' || (cast === 'behind' && weight === undefined);
+  const narrowed = back ? inFull(normalized) : normalized;
+  if (weight === undefined) return narrowed;
+  const scaled = call.emit('Mul', [weight, narrowed]);
+  return cast === 'behind' ? inFull(scaled) : scaled;
 }
 
 /** The normalised sizes: those given, checked against the last axes of the input, or its last axis. */
