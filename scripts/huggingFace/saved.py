@@ -43,9 +43,11 @@ smaller = {
 }
 
 
-def build(fields):
+def build(fields, attention=None):
     fields = dict(fields)
     config = transformers.AutoConfig.for_model(fields.pop('model_type'), **fields)
+    if attention is not None:
+        config._attn_implementation = attention
     config.use_cache = config.get_text_config().use_cache = False
     return getattr(transformers, config.architectures[0])(config).train()
 
@@ -89,12 +91,21 @@ def example(model):
     return {'input_ids': ids()}
 
 
+def in_steps(query, key, value, attn_mask, dropout_p=0.0, is_causal=False, scale=None):
+    """No kernel of a GPU takes a mask whose last axis does not lie in order (sdp_utils_cpp.h, `check_last_dim_stride_equals_1_dense`)."""
+    root = (query.shape[-1] ** -0.5 if scale is None else scale) ** 0.5
+    weights = torch.softmax((query * root) @ (key.transpose(-2, -1) * root) + attn_mask, -1)
+    return torch.nn.functional.dropout(weights, dropout_p) @ value
+
+
 @contextlib.contextmanager
 def masks_as_on_a_gpu():
     """The fused kernel of the CPU gives a mask no gradient, so that trained masks would have attention written out."""
     sdpa = torch.nn.functional.scaled_dot_product_attention
 
     def detached(query, key, value, attn_mask=None, *rest, **more):
+        if attn_mask is not None and attn_mask.stride(-1) != 1:
+            return in_steps(query, key, value, attn_mask, **more)
         return sdpa(query, key, value, None if attn_mask is None else attn_mask.detach(), *rest, **more)
 
     torch.nn.functional.scaled_dot_product_attention = detached
@@ -195,7 +206,7 @@ def keep(fields):
     torch.manual_seed(0)
     model = build(fields)
     kept = Kept({held.untyped_storage()._cdata for held in [*model.parameters(), *model.buffers()]})
-    with masks_as_on_a_gpu(), scans_as_on_a_gpu(), as_on_a_gpu(), torch.autograd.graph.saved_tensors_hooks(kept.pack, lambda tensor: tensor):
+    with as_on_a_gpu(), masks_as_on_a_gpu(), scans_as_on_a_gpu(), torch.autograd.graph.saved_tensors_hooks(kept.pack, lambda tensor: tensor):
         model(**example(model))
     return kept
 

@@ -11,6 +11,7 @@
  */
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
+import { operatorMarks } from '../../analysis/operatorMarks.ts';
 import type { Composite, CompositeKind } from '../../composites/composite.ts';
 
 export interface FusedGroup extends Pick<Composite, 'operators' | 'inputs' | 'outputs'> {
@@ -26,12 +27,15 @@ export function fusedGroups(
 ): ReadonlyMap<number, FusedGroup> {
   const { analysis, costs } = training;
   const groups = new Map<number, FusedGroup>();
+  const marks = operatorMarks(analysis);
   for (const composite of new Set(analysis.composites.values())) {
     const { operators, inputs, outputs } = composite;
     const kind = kernelsOfComposites[composite.kind];
     if (kind === undefined || !isOneKernel(composite, kind === 'attention' ? fusedAttention : undefined))
       continue;
     if (!operators.every((index) => costs[index]?.kind === 'known')) continue;
+    // One call computes in one precision.
+    if (new Set(operators.map((index) => marks?.[index]?.precision)).size > 1) continue;
     // What is computed of constants alone is no kernel of a step.
     if (operators.every((index) => analysis.costing.auxiliary.shapeArithmetic[index])) continue;
     const isAsked = kind === 'attention' && fusedAttention === true;

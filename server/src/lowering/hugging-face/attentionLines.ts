@@ -59,6 +59,12 @@ export interface Attention {
   readonly mask?: string;
   /** Whether scores and weights are tensors of their own whatever the kernels of the machine. */
   readonly written?: boolean;
+  /**
+   * Whether `scaled_dot_product_attention` is given a mask whose last axis does not lie in order, which no kernel of a GPU takes: it then
+   * computes in steps, in fp32 (PyTorch 2.13, ATen/native/transformers/sdp_utils_cpp.h, `check_last_dim_stride_equals_1_dense`;
+   * attention.cpp, `_scaled_dot_product_attention_math`).
+   */
+  readonly inSteps?: boolean;
   /** Whether the kernel is given a mask even where it could hide later tokens by itself. */
   readonly masked?: boolean;
   /** How a mask comes to written scores: its numbers are added, or they take their place, or one after the other. */
@@ -182,7 +188,11 @@ export function attentionLines(of: Attention, place: AttentionPlace): readonly s
 export function kernelLines(of: Attention, prefix: string, place: AttentionPlace): readonly string[] {
   const written = of.written === true || of.sinks !== undefined;
   return [
-    ...(written ? writtenKernel(of, prefix, place) : fusedKernel(of, prefix, place)),
+    ...(of.inSteps === true
+      ? steppedKernel(of, prefix)
+      : written
+        ? writtenKernel(of, prefix, place)
+        : fusedKernel(of, prefix, place)),
     `${prefix}joined: transpose(1, 2)`,
     ...(of.copied === true ? [`${prefix}together: repeat(1, 1, 1, 1)`] : []),
     `${prefix}merged: reshape(${place.rows ?? 'batch'}, ${place.length}, ${of.heads * of.headSize})`,
@@ -304,6 +314,19 @@ function writtenKernel(of: Attention, prefix: string, place: AttentionPlace): re
     ...(dropped ? [`${prefix}kept_weights: Dropout(${of.dropout})`] : []),
     `${prefix}attention: matmul(${prefix}${dropped ? 'kept_weights' : 'weights'}, ${prefix}${v})`,
     ...(of.sinks === 'scales' ? sinkScaleLines(of, prefix, scores) : []),
+  ];
+}
+
+/** Of scores that are not scaled, with as many heads of keys as of queries. */
+function steppedKernel(of: Attention, prefix: string): readonly string[] {
+  const dropped = of.dropout !== undefined && of.dropout > 0;
+  return [
+    `${prefix}k_turned: transpose(${prefix}k_heads, 2, 3)`,
+    `${prefix}products: matmul(${prefix}q_heads, ${prefix}k_turned) precision=fp32`,
+    `${prefix}biased: add(${prefix}products, ${of.scoreBias}) precision=fp32`,
+    `${prefix}weights: softmax(dim=-1) precision=fp32`,
+    ...(dropped ? [`${prefix}kept_weights: Dropout(${of.dropout})`] : []),
+    `${prefix}attention: matmul(${prefix}${dropped ? 'kept_weights' : 'weights'}, ${prefix}v_heads) precision=fp32`,
   ];
 }
 

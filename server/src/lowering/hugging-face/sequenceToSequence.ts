@@ -13,13 +13,14 @@ export function t5(fields: ConfigFields, name: string): SpecParts {
   needWhole(fields, /(ForConditionalGeneration|EncoderModel)$/);
   const isEncoder = fields.architecture?.endsWith('EncoderModel') === true;
   const ownTables = fields.type === 'umt5';
-  const norm = rmsNorm(fields.number('layer_norm_epsilon', 1e-6))('hidden_size');
+  const norm = rmsNorm(fields.number('layer_norm_epsilon', 1e-6), fields)('hidden_size');
   const heads = fields.size('num_attention_heads');
   const [named, gatedBy] = activationOfT5(fields);
   const activation = knownActivation(fields, named);
   const drop = fields.number('dropout_rate', 0);
   const { dropped, part } = residualParts(drop);
-  const attention = (bias: string | undefined): Attention => ({
+  // A table of positions lies with its heads beside each other; zeros lie in order.
+  const attention = (bias: string): Attention => ({
     heads,
     groups: heads,
     headSize: fields.size('d_kv'),
@@ -29,7 +30,8 @@ export function t5(fields: ConfigFields, name: string): SpecParts {
     causal: false,
     scale: 1,
     dropout: drop,
-    ...(bias === undefined ? {} : { scoreBias: bias }),
+    scoreBias: bias,
+    inSteps: bias !== 'cross_bias',
     names: { q_proj: 'q', k_proj: 'k', v_proj: 'v', o_proj: 'o', qkv_proj: 'qkv' },
   });
   const feed = (source: string): readonly string[] =>
