@@ -53,9 +53,15 @@ function changesOf(
   const stays = new Set(
     structure?.layers.flatMap((layer) => (layer.marks?.fusedAttention ? layer.nodes : [])),
   );
+  const shares = new Map(
+    structure?.layers.flatMap(({ nodes: own, marks }) =>
+      own.map((node) => [node, marks?.attentionDropout ?? 0] as const),
+    ),
+  );
   const nodes: OnnxNode[] = [];
   for (const [index, node] of graph.nodes.entries()) {
-    const isWritten = isAttention(node) && !stays.has(index) && writeAttention(node, writer, shapeOf);
+    const isWritten =
+      isAttention(node) && !stays.has(index) && writeAttention(node, writer, shapeOf, shares.get(index));
     const instead = take();
     const standing = isWritten ? instead : [node];
     nodes.push(...standing.map((each) => ({ ...each, standsFor: node.standsFor ?? index })));
@@ -75,7 +81,8 @@ const newestOpset = 23;
 const isAttention = ({ type, domain }: OnnxNode): boolean =>
   type === 'Attention' && (domain === '' || domain === 'ai.onnx');
 
-function writeAttention(node: OnnxNode, writer: NodeWriter, shapeOf: ShapeOf): boolean {
+/** `dropout`: the share of weights that is zeroed. */
+function writeAttention(node: OnnxNode, writer: NodeWriter, shapeOf: ShapeOf, dropout = 0): boolean {
   const [query = '', key = '', value = '', mask = '', ...past] = node.inputs;
   const [output = '', ...others] = node.outputs;
   if (past.some((name) => name !== '') || others.some((name) => name !== '')) return false;
@@ -126,7 +133,11 @@ function writeAttention(node: OnnxNode, writer: NodeWriter, shapeOf: ShapeOf): b
       ? add('Where', [name, writer.numbers('float32', [], [0]), writer.numbers('float32', [], [-65504])])
       : name;
   const masked = own === '' ? scaled : add('Add', [scaled, own === mask ? asNumbers(mask) : causal(own)]);
-  const weights = add('Softmax', [masked], new Map([['axis', { kind: 'int', value: -1 }]]));
+  const softmax = add('Softmax', [masked], new Map([['axis', { kind: 'int', value: -1 }]]));
+  const weights =
+    dropout === 0
+      ? softmax
+      : add('Dropout', [softmax, writer.numbers('float32', [], [dropout]), writer.numbers('bool', [], [1])]);
   if (!isPacked) {
     add('MatMul', [weights, repeated(values)], new Map(), output);
     return true;

@@ -155,6 +155,8 @@ export interface LayerMarks {
   readonly sparseGradient?: true;
   /** Its line says that its attention is one kernel, whatever the framework is told. */
   readonly fusedAttention?: true;
+  /** Share of its weights of attention that is zeroed in training; not stored where attention is one kernel. */
+  readonly attentionDropout?: number;
   /** The arithmetic it runs in, whatever that of the scenario. */
   readonly precision?: Precision;
   /**

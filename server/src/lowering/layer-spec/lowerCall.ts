@@ -5,6 +5,7 @@ import { operatorsOf } from './callOperators.ts';
 import { copyLayer, patternOf } from './copyLayer.ts';
 import { evaluate } from './evaluate.ts';
 import { type KeptLayer, type LayerBasis, readsOf } from './keptLayer.ts';
+import type { SpecValue } from './layerDefinition.ts';
 import type { RunCache } from './loweringCache.ts';
 import type { Line, LoweringRun } from './loweringRun.ts';
 import type { Outputs } from './scope.ts';
@@ -33,18 +34,26 @@ export function lowerCall(line: Line, run: LoweringRun): Outputs {
   return outputs;
 }
 
-/** `sparse=True` of a table, `fused=True` of a layer with attention. */
+/** `sparse=True` of a table, `fused=True` of a layer with attention, its `dropout_p`. */
 function statedMarks(line: Line): LayerMarks {
   const isTable = line.call.callee.text.startsWith('Embedding');
   return {
     ...(isTable && isStated(line, 'sparse') ? { sparseGradient: true } : {}),
     ...(isStated(line, 'fused') ? { fusedAttention: true } : {}),
+    ...dropoutOf(line),
   };
 }
 
-function isStated({ call, scope }: Line, name: string): boolean {
+function dropoutOf(line: Line): Pick<LayerMarks, 'attentionDropout'> {
+  const share = stated(line, 'dropout_p');
+  return typeof share === 'number' && share > 0 ? { attentionDropout: share } : {};
+}
+
+const isStated = (line: Line, name: string): boolean => stated(line, name) === true;
+
+function stated({ call, scope }: Line, name: string): SpecValue | undefined {
   const given = call.arguments.find(({ keyword }) => keyword?.text === name);
-  return given !== undefined && evaluate(given.value, scope.values, () => undefined) === true;
+  return given && evaluate(given.value, scope.values, () => undefined);
 }
 
 /** The layer as it was lowered before, where nothing it depends on has changed. */
