@@ -1,9 +1,11 @@
 /** Predictions of the rows of a data set beside what was measured, and what is said of them all. */
 
+import type { OpenedModel } from '../../server/src/analysis/openedModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import { planStep, type StepPlan, stepRange, timelineOf } from '../../server/src/estimate/plan/stepPlan.ts';
 import { launchOf } from '../../server/src/frameworks/pytorch/eagerLaunch.ts';
 import type { Range } from '../../server/src/model/estimate.ts';
+import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
 import { quantile } from '../calibrate/descend.ts';
 import { type StepShares, sharesOf, stepShares } from '../calibrate/stepDoubts.ts';
 import { type MeasuredRow, numberIn } from '../measured/readMeasured.ts';
@@ -87,7 +89,11 @@ function tryDataSet(
     }
     const opened = open(path, dimensions?.(row));
     if (opened === undefined) return undefined;
-    const { training, scenario, cluster, cost } = estimateModel(opened, [request(row)], clusterOf?.(row));
+    const { training, scenario, cluster, cost } = estimateModel(
+      opened,
+      [request(row), ...lossOf(opened)],
+      clusterOf?.(row),
+    );
     const { mfu = null, time } = cost?.totals ?? {};
     if (
       mfu === null ||
@@ -118,6 +124,10 @@ function tryDataSet(
   }
   return { trials, left };
 }
+
+/** What a config says of its loss. */
+const lossOf = ({ scenario: { loss } }: OpenedModel): readonly ScenarioRequest[] =>
+  loss === undefined ? [] : [{ loss }];
 
 const withLaunch = (plan: StepPlan, launch: number): StepPlan => ({
   ...plan,

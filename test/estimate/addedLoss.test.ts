@@ -126,6 +126,15 @@ layers:
   });
 });
 
+/** In bf16 two bytes for each score, beside what cross-entropy takes. */
+test('with-logits holds the logits until backward has ended', () => {
+  const opened = openGraph('samples/gpt2.layers.yaml');
+  const [held = Number.NaN, freed = Number.NaN] = (['with-logits', 'auto'] as const).map(
+    (loss) => estimate(opened, { batch: 8, precision: 'bf16', loss }).cost?.totals.memory.peak,
+  );
+  expect(held - freed).toBe(2 * 8 * 1024 * 50257);
+});
+
 test('cross-entropy is taken of any classes where it is asked for', () => {
   const asked = { loss: 'cross-entropy' } as const;
   expect(estimate(openGraph('samples/resnet50.onnx'), asked).loss).toBeDefined();

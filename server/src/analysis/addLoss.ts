@@ -85,13 +85,14 @@ export function anyLogits(whole: ModelAnalysis): Logits | undefined {
 
 /**
  * The analysis with the cross-entropy of `logits` as its last layer; in the same way where blocks are left out. The whole
- * graph is made only where somebody asks for its operators.
+ * graph is made only where somebody asks for its operators. `holds`: the step holds the logits until backward has ended, as where
+ * the model returns both (transformers 5.18, loss/loss_utils.py, `ForCausalLMLoss`, which casts them to fp32 first).
  */
-export function addCrossEntropy(analysis: ModelAnalysis, logits: Logits): ModelAnalysis {
+export function addCrossEntropy(analysis: ModelAnalysis, logits: Logits, holds = false): ModelAnalysis {
   const { layers, folded } = analysis;
   const index = folded?.layout.count ?? analysis.graph.operators.length;
   const operator = lossOperator(index, logits);
-  const graph = graphWithLoss(analysis.graph, operator, logits);
+  const graph = graphWithLoss(analysis.graph, operator, logits, holds);
   let costing: CostingPlan | undefined;
   return {
     graph,
@@ -112,7 +113,7 @@ export function addCrossEntropy(analysis: ModelAnalysis, logits: Logits): ModelA
       costing ??= planWithLoss(analysis.costing, operator, logits.value, result);
       return costing;
     },
-    ...(folded === undefined ? {} : { folded: withLoss(folded, logits, layers.length) }),
+    ...(folded === undefined ? {} : { folded: withLoss(folded, logits, layers.length, holds) }),
   };
 }
 
@@ -135,14 +136,13 @@ const lossOperator = (index: number, logits: Logits): Operator => ({
   opset: lossOpset,
 });
 
-function graphWithLoss(graph: Graph, operator: Operator, logits: Logits): Graph {
+function graphWithLoss(graph: Graph, operator: Operator, logits: Logits, holds: boolean): Graph {
   let operators: readonly Operator[] | undefined;
   let values: ReadonlyMap<string, Value> | undefined;
   return {
     name: graph.name,
     inputs: [...graph.inputs, labels],
-    // A step keeps the loss, not the logits.
-    outputs: [...graph.outputs.filter((name) => name !== logits.value), result],
+    outputs: [...graph.outputs.filter((name) => holds || name !== logits.value), result],
     get operators() {
       operators ??= [...graph.operators, operator];
       return operators;
@@ -184,8 +184,8 @@ function valuesWithLoss(
 /** The operator set of the definition of the loss; a file of an older one trains with it all the same. */
 const lossOpset = 13;
 
-function withLoss(folded: Folded, logits: Logits, layer: number): Folded {
-  const analysis = addCrossEntropy(folded.analysis, logits);
+function withLoss(folded: Folded, logits: Logits, layer: number, holds: boolean): Folded {
+  const analysis = addCrossEntropy(folded.analysis, logits, holds);
   const index = folded.layout.count;
   const layers = new Int32Array(layer + 1);
   layers.set(folded.layers);

@@ -45,11 +45,11 @@ function lossOf(analysis: ModelAnalysis, asked: LossChoice): AddedLoss {
 
 function findLoss(analysis: ModelAnalysis, asked: LossChoice): AddedLoss {
   if (hasLoss(analysis)) return { issues: [] };
-  const logits = tokenLogits(analysis) ?? (asked === 'cross-entropy' ? anyLogits(analysis) : undefined);
+  const logits = tokenLogits(analysis) ?? (asked === 'auto' ? undefined : anyLogits(analysis));
   if (logits !== undefined) {
     const read = tokensOfLastLogits(analysis, logits);
     return {
-      added: addCrossEntropy(analysis, logits),
+      added: addCrossEntropy(analysis, logits, asked === 'with-logits'),
       issues: [addedIssue(logits), ...(read === undefined ? [] : [lastTokenIssue(logits, read)])],
     };
   }

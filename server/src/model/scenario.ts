@@ -37,9 +37,10 @@ export type Checkpoint = (typeof checkpoints)[number];
 
 /**
  * The loss of a step whose model has none: `auto` is cross-entropy behind outputs that are certainly the logits of
- * tokens, `cross-entropy` behind the last output that has classes, `none` is no loss.
+ * tokens, `cross-entropy` behind the last output that has classes, `with-logits` is cross-entropy in fp32 that the model
+ * returns with its logits, `none` is no loss.
  */
-export const lossChoices = ['auto', 'cross-entropy', 'none'] as const;
+export const lossChoices = ['auto', 'cross-entropy', 'with-logits', 'none'] as const;
 export type LossChoice = (typeof lossChoices)[number];
 
 export const modes = ['training', 'inference'] as const;

@@ -77,7 +77,13 @@ export function gradientsBetween(
   const count = graph.operators.length;
   const live = new LiveGradients(recorder);
   for (const name of graph.outputs) {
-    if (training.requiresGradient.has(name)) live.arrive(name, gradientBytes(training, lowered, name));
+    // What a loss is taken of is handed out beside it, and gets its gradient from the loss alone.
+    const isScored = graph.values.get(name)?.consumers.some((index) => {
+      const operator = graph.operators[index];
+      return operator !== undefined && hasTrait(operator, 'loss-of-scores');
+    });
+    if (isScored !== true && training.requiresGradient.has(name))
+      live.arrive(name, gradientBytes(training, lowered, name));
   }
   const gradients = new Float64Array(count);
   for (let index = count - 1; index >= 0; index -= 1) {

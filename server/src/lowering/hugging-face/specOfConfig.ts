@@ -120,7 +120,18 @@ function specBy(
   const dims = { ...parts.dims, ...Object.fromEntries(known) };
   const length = typeof dims.seq === 'number' ? { length: dims.seq } : {};
   const images = parts.images === undefined ? {} : { imageTokens: parts.images };
-  return { text: specText({ ...parts, dims, comments }), dimensions, issues, ...length, ...images };
+  const loss: Partial<Pick<SpecParts, 'loss'>> = returnsLogits(config, architecture)
+    ? { loss: 'with-logits' }
+    : {};
+  return { text: specText({ ...parts, ...loss, dims, comments }), dimensions, issues, ...length, ...images };
+}
+
+/** Classes that call `self.loss_function`, which casts logits to fp32; others take cross-entropy of them as they are. */
+function returnsLogits({ type }: HuggingFaceConfig, architecture: string | undefined): boolean {
+  if (architecture === undefined) return false;
+  if (/(ForCausalLM|LMHeadModel)$/.test(architecture)) return true;
+  if (architecture.endsWith('ForMaskedLM')) return type === 'modernbert' || type === 'eurobert';
+  return architecture.endsWith('ForConditionalGeneration') && Object.hasOwn(imageTypes, type);
 }
 
 /** Ends of the names of classes whose head the types here write. */

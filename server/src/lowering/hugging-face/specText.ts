@@ -1,5 +1,7 @@
 /** The text of a layer spec, from its parts. */
 
+import type { LossChoice } from '../../model/scenario.ts';
+
 export interface SpecParts {
   readonly name: string;
   /** Whole sentences; one line each. */
@@ -9,6 +11,7 @@ export interface SpecParts {
   readonly blocks: Readonly<Record<string, readonly string[]>>;
   readonly layers: readonly string[];
   readonly outputs?: readonly string[];
+  readonly loss?: LossChoice;
   /** Tokens of an image, of which every sequence has `images`. */
   readonly images?: number;
 }
@@ -31,5 +34,6 @@ export function specText(parts: SpecParts): string {
     blocks === '' ? '' : `\nblocks:\n${blocks}`,
     `\nlayers:\n${list(parts.layers, '  ')}`,
     parts.outputs === undefined ? '' : `\noutputs: [${parts.outputs.join(', ')}]\n`,
+    parts.loss === undefined ? '' : `\nscenario:\n  loss: ${parts.loss}\n`,
   ].join('');
 }
