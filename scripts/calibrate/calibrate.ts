@@ -2,6 +2,7 @@
 
 import { findGpu } from '../../server/src/hardware/gpus.ts';
 import type { Nearness } from '../../server/src/hardware/nearestCurve.ts';
+import { readKernels } from '../measured/readKernels.ts';
 import { type MeasuredRow, readMeasured } from '../measured/readMeasured.ts';
 import { quantile, residuals } from './descend.ts';
 import { attentionFamily, convolutionFamily, matmulFamily, measuredSizes, rowFamily } from './families.ts';
@@ -14,12 +15,20 @@ export function calibrate(folder: string) {
     layout,
     ...fitFamily(matmulFamily(layout), matmulRows),
   }));
-  const convolutionRows = readMeasured(folder, 'convolutions.csv');
+  const convolutionRows = [
+    ...readMeasured(folder, 'convolutions.csv'),
+    ...readKernels(folder, 'convolutions').map((row) => ({ ...row, type: halfAs(row.measuredType) })),
+  ];
   const convolutions = (['forward', 'data', 'weight'] as const).map((pass) => ({
     pass,
     ...fitFamily(convolutionFamily(pass), convolutionRows),
   }));
-  const memoryRows = readMeasured(folder, 'rows.csv');
+  const memoryRows = [
+    ...readMeasured(folder, 'rows.csv'),
+    ...readKernels(folder, 'rows')
+      .filter(({ pass }) => pass === 'forward')
+      .map((row) => ({ ...row, type: halfAs(row.measuredType) })),
+  ];
   const rows = (['elementwise', 'softmax', 'normalization'] as const).map((kind) => ({
     kind,
     ...fitFamily(rowFamily(kind), memoryRows),
@@ -72,6 +81,9 @@ export function calibrate(folder: string) {
     ),
   };
 }
+
+/** The other tables call half precision fp16, whichever of the two it is. */
+const halfAs = (type: string | undefined): string => (type === 'bf16' || type === 'fp16' ? 'fp16' : 'fp32');
 
 /** What is left over of one class of kernels, over all GPUs. */
 function summaryOf({

@@ -19,7 +19,7 @@ import { findGpu } from '../../server/src/hardware/gpus.ts';
 import { attentionTime } from '../../server/src/hardware/kernels/attentionTime.ts';
 import { convolutionBytes, convolutionTime } from '../../server/src/hardware/kernels/convolutionTime.ts';
 import { gemmTime, operandBytes } from '../../server/src/hardware/kernels/gemmTime.ts';
-import { transposedAround } from '../../server/src/hardware/kernels/matrixKernelTime.ts';
+import { isMatmulOfChannels, transposedAround } from '../../server/src/hardware/kernels/matrixKernelTime.ts';
 import { rowCurveTime } from '../../server/src/hardware/kernels/rowCurveTime.ts';
 import type {
   AttentionShape,
@@ -77,7 +77,7 @@ const leastMemory = 0.25;
 
 export const convolutionFamily = (pass: ConvolutionPass): KernelFamily<ConvolutionEntry> => ({
   kind: `convolution ${pass}`,
-  accepts: (row) => row.pass === pass,
+  accepts: (row) => row.pass === pass && (row.groups ?? '1') === '1' && !hasOwnKernel(row),
   start: [...matmulStart, 0.4, 0.4, 1, 0.4],
   limits: [...matmulLimits, 0.9, 0.9, 4, 0.9],
   mostOverhead: 200e-6,
@@ -93,12 +93,13 @@ export const convolutionFamily = (pass: ConvolutionPass): KernelFamily<Convoluti
   times: (gpu, type, entry, rows) => {
     const rates = ratesOf(gpu, type);
     const curve = convolutionCurveOf(entry);
-    // Rows in half precision are DeepBench's, whose tensors are channels first (code/nvidia/conv_bench.cu).
-    const transposed = type === 'fp16' ? transposedAround(gpu, computePath(gpu, 'fp16'), pass) : undefined;
-    return rows.map(
-      (row) =>
-        convolutionTime(rates, curve, convolutionOf(row, pass), bytesPerElementOf(type), transposed).time,
-    );
+    return rows.map((row) => {
+      const shape = convolutionOf(row, pass);
+      // DeepBench's tensors are channels first (code/nvidia/conv_bench.cu).
+      const isFirst = type === 'fp16' && row.layout !== 'channels-last';
+      const transposed = isFirst ? transposedAround(gpu, computePath(gpu, 'fp16'), pass) : undefined;
+      return convolutionTime(rates, curve, shape, bytesPerElementOf(type), transposed).time;
+    });
   },
   least: (gpu, type, row) => {
     const rates = ratesOf(gpu, type);
@@ -172,6 +173,8 @@ export const rowFamily = (kind: RowKind): KernelFamily<RowEntry> => {
     accepts: (row) => {
       const passes = operations[row.operation ?? ''];
       const type = row.type === 'fp16' ? 'fp16' : 'fp32';
+      // Caches are flushed before each of these.
+      if (row.source === 'layercost') return passes !== undefined && isBoundByMemory(row);
       return passes !== undefined && !staysInCache(row, passes * bytesPerElementOf(type));
     },
     start: columns.map(() => 0.7),
@@ -190,6 +193,10 @@ export const rowFamily = (kind: RowKind): KernelFamily<RowEntry> => {
     least: (gpu, type, row) => bytesOf(type, row) / gpu.memoryBandwidth.value,
   };
 };
+
+/** Functions of halves take longer to compute than to move. */
+const isBoundByMemory = ({ measuredType, operation = '' }: MeasuredRow): boolean =>
+  measuredType === 'fp32' || !['gelu', 'tanh'].includes(operation);
 
 /** Tensors that fit into the L2 cache may never reach memory: what was measured of them says nothing about it. */
 function staysInCache(row: MeasuredRow, bytesPerEntry: number): boolean {
@@ -238,6 +245,19 @@ const productOf = (row: MeasuredRow) => ({
   n: numberIn(row, 'n'),
   k: numberIn(row, 'k'),
 });
+
+/** Of images of three channels, and matmuls of channels as they lie (`countedConvolution.ts`, `matrixKernelTime.ts`). */
+function hasOwnKernel(row: MeasuredRow): boolean {
+  if (row.source !== 'layercost') return false;
+  const gpu = findGpu(row.gpu ?? '');
+  const isPadded = numberIn(row, 'channels') < 4;
+  return (
+    isPadded ||
+    (gpu !== undefined &&
+      row.layout === 'channels-first' &&
+      isMatmulOfChannels(gpu, computePath(gpu, 'fp16'), convolutionOf(row, 'forward')))
+  );
+}
 
 function convolutionOf(row: MeasuredRow, pass: ConvolutionPass): ConvolutionShape {
   const along = (side: 'h' | 'w'): { size: number; kernel: number; stride: number; outputs: number } => {

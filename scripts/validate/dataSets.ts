@@ -3,6 +3,7 @@
 import type { ClusterProfile } from '../../server/src/hardware/clusterProfile.ts';
 import type { Optimizer, ScenarioRequest } from '../../server/src/model/scenario.ts';
 import { type MeasuredRow, numberIn } from '../measured/readMeasured.ts';
+import { eagerSteps } from './eagerSteps.ts';
 import { machine } from './scaling/clusters.ts';
 
 export interface DataSet {
@@ -36,6 +37,7 @@ const unseen = 'all rows: no step of this set was fitted to';
 const timm = (model: string): string => `shared:models/timm-train/${model}.onnx.gz`;
 
 export const dataSets: readonly DataSet[] = [
+  ...eagerSteps,
   {
     title: 'NeuSight, training, NVIDIA',
     file: 'steps-neusight.csv',

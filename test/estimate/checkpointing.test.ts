@@ -133,13 +133,13 @@ test('the sample marked throughout takes what is asked, and the marks where noth
   });
   // Seconds and GiB.
   expect(asked).toEqual([
-    [undefined, 2.84, 24],
-    ['none', 2.31, 63],
-    ['block', 2.84, 24],
+    [undefined, 2.83, 24],
+    ['none', 2.3, 63],
+    ['block', 2.83, 24],
     ['selective', 2.36, 47],
-    ['alternate', 2.55, 37],
+    ['alternate', 2.54, 37],
     ['alternate-block', 2.57, 43],
-    ['attention', 2.41, 63],
+    ['attention', 2.4, 63],
   ]);
 });
 

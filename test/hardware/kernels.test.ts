@@ -135,7 +135,9 @@ describe('images in the other layout', () => {
       const work: ConvolutionShape = { ...shape, pass, winograd: false, fourier: false };
       const more =
         convolutionTime(rates, curve, work, 2, transposed).time - convolutionTime(rates, curve, work, 2).time;
-      expect(more).toBeCloseTo((2 * 2 * moved) / rates.bandwidth, 9);
+      const pure = (2 * 2 * moved) / rates.bandwidth;
+      // At 0.38 of the bandwidth, by three launches of 2 µs, where no kernel of the convolution does a part of it.
+      expect(more).toBeCloseTo(transposed === 'all' ? pure / 0.38 + 6e-6 : pure, 9);
     },
   );
 
@@ -197,7 +199,7 @@ describe('curves', () => {
   });
 
   test.each([
-    ['h200-sxm', 'h100-sxm'],
+    ['h200-sxm', undefined],
     ['b200', 'h100-sxm'],
     ['gb200', 'h100-sxm'],
     ['a40', undefined],

@@ -7,7 +7,7 @@ import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { planBenchmark } from '../benchmark/benchmarkPlan.ts';
 import { fitHost, type HostTiming, hostTimingOf } from '../benchmark/calibration/fitHost.ts';
-import { fitKernels, type KernelTiming } from '../benchmark/calibration/fitKernels.ts';
+import { fitKernels, type KernelTiming, type KnownKernels } from '../benchmark/calibration/fitKernels.ts';
 import { fitLink, type LinkFile } from '../benchmark/calibration/fitLink.ts';
 import { type MachineFile, machineProfile } from '../benchmark/calibration/machineProfile.ts';
 import { requestOfConditions } from '../benchmark/calibration/requestOfConditions.ts';
@@ -21,6 +21,7 @@ import { computeOfStep } from '../estimate/computeOfStep.ts';
 import { planStep } from '../estimate/plan/stepPlan.ts';
 import { type Column, layoutColumns } from '../estimate/report/columns.ts';
 import { gpuOfDevice } from '../hardware/gpuOfDevice.ts';
+import { kernelTime } from '../hardware/kernelTime.ts';
 import { readClusterProfile } from '../hardware/readClusterProfile.ts';
 import { formatCount, formatTime, significant } from '../model/format.ts';
 import type { Seconds } from '../model/units.ts';
@@ -219,13 +220,22 @@ function profileOf(
       memoryGiB: totalmem() / 2 ** 30,
     },
     source,
-    fitKernels(fitted.flatMap(({ timings }) => timings)),
+    fitKernels(
+      fitted.flatMap(({ timings }) => timings),
+      knownKernels(device),
+    ),
     nodeOf(collectives),
     fitHost(
       fitted.flatMap(({ host }) => host ?? []),
       source,
     ),
   );
+}
+
+/** Of a GPU that has a profile. */
+function knownKernels({ kind, name, memoryBytes }: BenchmarkDevice): KnownKernels | undefined {
+  const gpu = kind === 'cuda' ? gpuOfDevice(name, memoryBytes) : undefined;
+  return gpu && ((work) => kernelTime(gpu, work).time);
 }
 
 function kindLines({ kernels }: MachineFile): readonly string[] {
@@ -237,6 +247,7 @@ function kindLines({ kernels }: MachineFile): readonly string[] {
       right('GFLOP/s'),
       right('GB/s'),
       right('µs per launch'),
+      right('of the profile'),
       right('range'),
       right('timings'),
     ],
@@ -245,6 +256,7 @@ function kindLines({ kernels }: MachineFile): readonly string[] {
       text(rates.gflops),
       text(rates.gbytesPerSecond),
       text(rates.microseconds),
+      rates.factor === undefined ? '' : `${significant(rates.factor)}×`,
       `${significant(rates.low)}–${significant(rates.high)}`,
       formatCount(rates.measurements),
     ]),

@@ -44,6 +44,58 @@ export const channelLoads = {
   backward: estimate(efficiency.channelSums.backward),
 };
 
+/** What pooling by PyTorch's own kernels takes: `memory` times its bytes, and cycles of a multiprocessor. */
+export interface PoolingFactors {
+  readonly microseconds: number;
+  readonly memory: number;
+  readonly entries: number;
+  readonly inputs: number;
+}
+
+const { source: _, ...poolingByLayout } = efficiency.windowPooling;
+
+export const windowPooling: Readonly<
+  Record<
+    'channels-first' | 'channels-last',
+    Readonly<Record<`${'max' | 'average'} ${'forward' | 'backward'}`, PoolingFactors>>
+  >
+> = poolingByLayout;
+
+/** Cycles of a multiprocessor for an element that is taken by itself. */
+export const singleElementCycles = efficiency.singleElements.cycles;
+
+/** What PyTorch's own batch normalization takes: `memory` times its bytes, and cycles. */
+export interface OwnBatchNorm {
+  readonly microseconds: number;
+  readonly memory: number;
+  readonly loads: number;
+  readonly planes: number;
+}
+
+export const ownBatchNorm: Readonly<
+  Record<'channels-first' | 'channels-last', Readonly<Record<'forward' | 'backward', OwnBatchNorm>>>
+> = efficiency.ownBatchNorm;
+
+/** What a convolution by a kernel of its own takes; cycles are of one multiprocessor. */
+export interface ConvolutionFactors {
+  readonly microseconds: number;
+  /** Times that its tensors of images pass through memory, at the nominal bandwidth. */
+  readonly memory: number;
+  /** Cycles for each multiply-add; `ofInputs`: for each entry of the input and of the window. */
+  readonly multiplyAdds: number;
+  readonly ofInputs?: boolean;
+  readonly outputs: number;
+  readonly inputs: number;
+  readonly weights: number;
+}
+
+export const countedConvolutions: Readonly<
+  Record<string, Readonly<Record<string, ConvolutionFactors | undefined>> | undefined>
+> = efficiency.countedConvolutions.kernels;
+
+/** FLOP that a multiprocessor does in a cycle in matmuls of unaligned rows. */
+export const unalignedFlops = efficiency.unalignedMatmuls.flopsPerCycle;
+
 export const launchTimes = estimate(efficiency.launch.microseconds.map((value) => value * 1e-6));
 
 export const recurrentLaunchTimes = estimate(

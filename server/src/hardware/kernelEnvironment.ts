@@ -3,6 +3,8 @@ export interface KernelEnvironment {
   readonly layout: Layout;
   /** Matmuls in half precision, as autocast runs them. */
   readonly mixed: boolean;
+  /** Tensors of two bytes are bf16; left out, fp16. */
+  readonly bf16?: true;
   /** Forward alone, of another release than the training steps that were measured. */
   readonly inference?: true;
   /** Left out, the newest. */

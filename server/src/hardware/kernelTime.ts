@@ -19,10 +19,16 @@ import type { GpuProfile } from './clusterProfile.ts';
 import { corrected } from './correctedTime.ts';
 import { doubtOfRuns, type KernelDoubt, kernelDoubt } from './kernelDoubt.ts';
 import type { BodyTime, TimeBasis, TimeOrigin } from './kernels/bodyTime.ts';
-import { channelReductionFloor, columnReductionFloor } from './kernels/lowOccupancyReductions.ts';
+import {
+  channelReductionFloor,
+  columnReductionFloor,
+  ownBatchNormTime,
+} from './kernels/lowOccupancyReductions.ts';
 import { matrixKernelTime } from './kernels/matrixKernelTime.ts';
+import { poolingTime } from './kernels/poolingTime.ts';
 import { rooflineTime } from './kernels/rooflineTime.ts';
 import { rowKernelTime } from './kernels/rowKernelTime.ts';
+import { singleElementFloor } from './kernels/singleElements.ts';
 import type { KernelWork } from './kernelWork.ts';
 import { measuredKernelTime } from './measuredKernels.ts';
 
@@ -41,9 +47,15 @@ export interface KernelTime {
 /** Zero for work that launches nothing. */
 export function kernelTime(gpu: GpuProfile, work: KernelWork): KernelTime {
   if (work.launches === 0 && work.flops === 0 && work.bytes === 0) return noTime;
-  const measured = gpu.kernels === undefined ? undefined : measuredKernelTime(gpu.kernels, work);
-  if (measured !== undefined)
-    return { ...measured, doubt: doubtOfRuns(measured), basis: 'measured', origin: undefined };
+  const known = (): KernelTime => knownTime(gpu, work);
+  const measured = gpu.kernels === undefined ? undefined : measuredKernelTime(gpu.kernels, work, known);
+  return measured === undefined
+    ? known()
+    : { ...measured, doubt: doubtOfRuns(measured), basis: 'measured', origin: undefined };
+}
+
+/** As far as the GPU is known without measurements on this machine. */
+function knownTime(gpu: GpuProfile, work: KernelWork): KernelTime {
   const body = corrected(gpu, work, bodyTime(gpu, work));
   const launches = work.class === 'recurrent' ? recurrentLaunchTimes : launchTimes;
   const launch = launches.middle * work.launches;
@@ -65,10 +77,16 @@ export const uncorrectedTime = (gpu: GpuProfile, work: KernelWork): Seconds =>
 /** Matmuls of tensors without elements have no tiles to be timed by; what moves beside them still takes its time. */
 const bodyTime = (gpu: GpuProfile, work: KernelWork): BodyTime => {
   const body =
+    ownBatchNormTime(gpu, work) ??
+    poolingTime(gpu, work) ??
     (work.flops === 0 ? undefined : matrixKernelTime(gpu, work)) ??
     rowKernelTime(gpu, work) ??
     rooflineTime(gpu, work);
-  return channelReductionFloor(gpu, work, columnReductionFloor(gpu, work, body));
+  return singleElementFloor(
+    gpu,
+    work,
+    channelReductionFloor(gpu, work, columnReductionFloor(gpu, work, body)),
+  );
 };
 
 const noTime: KernelTime = {

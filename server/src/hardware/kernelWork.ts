@@ -21,16 +21,35 @@ export interface KernelWork {
   /** Where `flops` are those of attention by one kernel without a mask. */
   readonly attention?: AttentionShape;
   readonly rowLength?: number;
+  /** Of an element-wise kernel that takes elements one at a time, where others take 16 bytes. */
+  readonly singly?: SingleElements;
   /** Sums over all rows of a matrix, by thread blocks that each take some columns through all rows. */
   readonly columnSums?: ColumnSums;
   /** Sums over all images, by a thread block for each channel. */
   readonly channelSums?: ChannelSums;
+  /** Of pooling by windows, whose `operations` are the entries that its windows take. */
+  readonly pooling?: WindowPooling;
   /** Where the matmuls are those of an older library than the GPU was measured with. */
   readonly library?: 'cuda-8';
   /** Where machines are measured by what it is for, not by its kind. */
   readonly purpose?: 'update';
   /** Absent where nothing is known of the step around it. */
   readonly environment?: KernelEnvironment;
+}
+
+export interface WindowPooling {
+  readonly kind: 'max' | 'average';
+  readonly pass: 'forward' | 'backward';
+  /** Elements that windows move over. */
+  readonly inputs: number;
+}
+
+export interface SingleElements {
+  readonly elements: number;
+  /**
+   * `widened`: half precision becomes fp32. `mixed`: both are read. `strided`: what is read lies in another order, or is repeated.
+   */
+  readonly because: 'widened' | 'mixed' | 'strided';
 }
 
 export interface ColumnSums {
@@ -45,4 +64,6 @@ export interface ChannelSums {
   readonly channels: number;
   /** Elements that one block loads. */
   readonly loads: number;
+  /** Where the kernels are PyTorch's own, not cuDNN's: images times channels. */
+  readonly ownPlanes?: number;
 }

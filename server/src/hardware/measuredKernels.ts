@@ -3,7 +3,8 @@
  *
  *   t = FLOPs · t_flop + bytes · t_byte + launches · t_launch
  *
- * They take the place of curves and rooflines for kinds that were measured.
+ * They take the place of curves and rooflines for kinds that were measured. Where the GPU has a profile, its curves know how a
+ * kernel depends on its shape: what was measured is then one factor for each kind.
  */
 
 import { type Seconds, seconds } from '../model/units.ts';
@@ -27,10 +28,24 @@ export function measuredKind(work: KernelWork): string {
   return isMatmulClass(work.class) ? `${kind} ${work.dtype}` : kind;
 }
 
-/** `undefined` for a kind that was not measured on the machine. */
-export function measuredKernelTime(measured: MeasuredKernels, work: KernelWork): MeasuredTime | undefined {
+/** `undefined` for a kind that was not measured on the machine. `known`: what the GPU's profile says of the kernel. */
+export function measuredKernelTime(
+  measured: MeasuredKernels,
+  work: KernelWork,
+  known: () => Pick<MeasuredTime, 'time' | 'bound'>,
+): MeasuredTime | undefined {
   const rates = measured.kinds.get(measuredKind(work));
   if (rates === undefined) return undefined;
+  if (rates.ofProfile !== undefined) {
+    const { time: before, bound } = known();
+    const time = before * rates.ofProfile;
+    return {
+      time: seconds(time),
+      low: seconds(time * Math.min(1, rates.low)),
+      high: seconds(time * Math.max(1, rates.high)),
+      bound,
+    };
+  }
   const compute = work.flops * rates.perFlop;
   const memory = work.bytes * rates.perByte;
   const launch = work.launches * rates.perLaunch;

@@ -66,7 +66,7 @@ const generations: ReadonlyMap<string, number> = new Map([
   ['pascal', 2],
   ['volta', 3],
   ['turing', 3.5],
-  ['ampere', 4.5],
+  ['ampere', 5],
   ['cdna', 4.5],
   ['cdna2', 5],
   ['ada', 5],

@@ -61,6 +61,7 @@ interface KernelRatesFile {
   readonly gflops?: number | undefined;
   readonly gbytesPerSecond?: number | undefined;
   readonly microseconds?: number | undefined;
+  readonly factor?: number | undefined;
   readonly low: number;
   readonly high: number;
   readonly measurements: number;
@@ -164,15 +165,18 @@ export function gpuProfileOfFile(file: GpuFile): GpuProfile {
 const measuredKernelsOfFile = ({ source, kinds }: KernelsFile): MeasuredKernels => ({
   source,
   kinds: new Map(
-    Object.entries(kinds).map(([kind, { gflops, gbytesPerSecond, microseconds: launch, ...rest }]) => [
-      kind,
-      {
-        perFlop: seconds(gflops === undefined ? 0 : 1e-9 / gflops),
-        perByte: seconds(gbytesPerSecond === undefined ? 0 : 1e-9 / gbytesPerSecond),
-        perLaunch: launch === undefined ? seconds(0) : microseconds(launch),
-        ...rest,
-      },
-    ]),
+    Object.entries(kinds).map(
+      ([kind, { gflops, gbytesPerSecond, microseconds: launch, factor, ...rest }]) => [
+        kind,
+        {
+          perFlop: seconds(gflops === undefined ? 0 : 1e-9 / gflops),
+          perByte: seconds(gbytesPerSecond === undefined ? 0 : 1e-9 / gbytesPerSecond),
+          perLaunch: launch === undefined ? seconds(0) : microseconds(launch),
+          ...(factor === undefined ? {} : { ofProfile: factor }),
+          ...rest,
+        },
+      ],
+    ),
   ),
 });
 

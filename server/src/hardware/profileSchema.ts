@@ -57,6 +57,8 @@ const kernelRates = z.strictObject({
   gflops: positive.optional(),
   gbytesPerSecond: positive.optional(),
   microseconds: positive.optional(),
+  /** Times what is known of the GPU, in place of the three. */
+  factor: positive.optional(),
   /** Measured over fitted: from the 10th to the 90th percentile of the time. */
   low: positive,
   high: positive,

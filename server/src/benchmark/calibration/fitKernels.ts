@@ -28,9 +28,19 @@ const farOff = 0.3;
 const rounds = 10;
 const sweeps = 400;
 
-/** By kind; timings of no time say nothing. */
-export function fitKernels(timings: readonly KernelTiming[]): ReadonlyMap<string, KernelRates> {
-  const rows = timings.filter(({ time }) => time > 0).map(rowOf);
+/** What a profile says of a kernel. */
+export type KnownKernels = (work: KernelWork) => Seconds;
+
+/**
+ * By kind; timings of no time say nothing. `known`: what is fitted is a factor for each kind to what the profile of the GPU
+ * says, in place of rates. A factor is 1 as far as timings do not tell another: each kind has two timings that say so.
+ */
+export function fitKernels(
+  timings: readonly KernelTiming[],
+  known?: KnownKernels,
+): ReadonlyMap<string, KernelRates> {
+  const measured = timings.filter(({ time }) => time > 0).map((timing) => rowOf(timing, known));
+  const rows = known === undefined ? measured : [...measured, ...unchanged(measured)];
   const columns = columnsOf(rows);
   let weights = rows.map(({ time }) => 1 / Math.sqrt(time));
   let rates = new Map<string, number>();
@@ -42,8 +52,25 @@ export function fitKernels(timings: readonly KernelTiming[]): ReadonlyMap<string
       return Math.min(1, farOff / error) / Math.sqrt(row.time);
     });
   }
-  return ratesByKind(rows, rates);
+  return ratesByKind(measured, rates);
 }
+
+/** For each kind, two rows of one kernel that takes what the profile says: the middle of what timings hold of the kind. */
+function unchanged(rows: readonly Row[]): readonly Row[] {
+  const held = new Map<string, number[]>();
+  for (const { amounts } of rows) {
+    for (const [key, amount] of amounts)
+      if (key.endsWith(ofProfile)) held.set(key, [...(held.get(key) ?? []), amount]);
+  }
+  return [...held].flatMap(([key, amounts]) => {
+    const middle = amounts.toSorted((one, other) => one - other)[amounts.length >> 1];
+    if (middle === undefined || middle === 0) return [];
+    const row = { time: middle, amounts: new Map([[key, middle]]), kinds: new Set<string>() };
+    return [row, row];
+  });
+}
+
+const ofProfile = '/profile';
 
 interface Row {
   readonly time: number;
@@ -56,9 +83,15 @@ interface Row {
 const keyOf = (kind: string, quantity: (typeof quantities)[number]): string =>
   quantity === 'launches' ? quantity : `${kind}/${quantity}`;
 
-function rowOf({ kernels, time, of }: KernelTiming): Row {
+function rowOf({ kernels, time, of }: KernelTiming, known: KnownKernels | undefined): Row {
   const amounts = new Map(of === 'step' ? [] : [[`start of ${of}`, 1]]);
   for (const work of kernels) {
+    if (known !== undefined) {
+      const key = `${measuredKind(work)}${ofProfile}`;
+      const before = amounts.get(key);
+      amounts.set(key, before === undefined ? known(work) : before + known(work));
+      continue;
+    }
     for (const quantity of quantities) {
       const key = keyOf(measuredKind(work), quantity);
       const known = amounts.get(key);
@@ -135,6 +168,22 @@ function ratesByKind(
       const rate = rates.get(keyOf(kind, quantity));
       return seconds(rate === undefined ? 0 : rate);
     };
+    const factor = rates.get(`${kind}${ofProfile}`);
+    if (factor !== undefined) {
+      const [low, high] = [quantile(own, 0.1), quantile(own, 0.9)];
+      const none = seconds(0);
+      if (factor > 0 && own.length > 0)
+        found.set(kind, {
+          perFlop: none,
+          perByte: none,
+          perLaunch: none,
+          ofProfile: factor,
+          low,
+          high,
+          measurements: own.length,
+        });
+      continue;
+    }
     const [perFlop, perByte, perLaunch] = [rateOf('flops'), rateOf('bytes'), rateOf('launches')];
     // A kind that always ran beside a longer one was not seen.
     if (perFlop + perByte + perLaunch === 0 || own.length === 0) continue;

@@ -41,12 +41,13 @@ const kindsFile = (kinds: ReadonlyMap<string, KernelRates>): KernelsFile['kinds'
   Object.fromEntries(
     [...kinds]
       .toSorted(([one], [other]) => one.localeCompare(other))
-      .map(([kind, { perFlop, perByte, perLaunch, low, high, measurements }]) => [
+      .map(([kind, { perFlop, perByte, perLaunch, ofProfile, low, high, measurements }]) => [
         kind,
         {
           ...(perFlop > nothing ? { gflops: rounded(1e-9 / perFlop) } : {}),
           ...(perByte > nothing ? { gbytesPerSecond: rounded(1e-9 / perByte) } : {}),
           ...(perLaunch > 0 ? { microseconds: rounded(perLaunch * 1e6) } : {}),
+          ...(ofProfile === undefined ? {} : { factor: rounded(ofProfile) }),
           low: rounded(low),
           high: rounded(high),
           measurements,

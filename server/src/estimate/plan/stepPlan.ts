@@ -558,7 +558,14 @@ function computeOf(
     return {
       forward: unlaunched(scaled(measured.forward[bound], factor)),
       backward: unlaunched(reversed(measured.backward[bound], factor)),
-      update: { device: seconds(measured.update[bound] * share * imbalance), host: seconds(0) },
+      update: {
+        device: seconds(measured.update[bound] * share * imbalance),
+        // What one GPU has launched ahead is launched here when the messages are back.
+        host: seconds(
+          plan.exchange.hostWaits === true ? updateTimes.hostLaunches * behaviour.launch.middle : 0,
+        ),
+        launches: Math.max(1, floatAt(updateTimes.launches, 0)),
+      },
     };
   }
   const launch = behaviour.launch[bound] * imbalance;

@@ -1,11 +1,16 @@
 /** One launch over the elements of tensors, which multiplies no matrices: a copy, a cast, a sum. */
 
 import type { KernelEnvironment } from '../../hardware/kernelEnvironment.ts';
-import type { KernelWork } from '../../hardware/kernelWork.ts';
+import type { KernelWork, SingleElements } from '../../hardware/kernelWork.ts';
 import { bytes, flops } from '../../model/units.ts';
 
 /** `size` in bytes, read and written; a copy has no operations. */
-export function elementwiseKernel(size: number, operations = 0, environment?: KernelEnvironment): KernelWork {
+export function elementwiseKernel(
+  size: number,
+  operations = 0,
+  environment?: KernelEnvironment,
+  singly?: SingleElements,
+): KernelWork {
   return {
     class: 'elementwise',
     dtype: 'fp32',
@@ -13,6 +18,21 @@ export function elementwiseKernel(size: number, operations = 0, environment?: Ke
     operations,
     bytes: bytes(size),
     launches: 1,
+    ...(singly === undefined ? {} : { singly }),
     ...(environment === undefined ? {} : { environment }),
   };
 }
+
+/** A cast of so many elements. */
+export const castKernel = (
+  elements: number,
+  bytesBefore: number,
+  bytesAfter: number,
+  environment?: KernelEnvironment,
+): KernelWork =>
+  elementwiseKernel(
+    elements * (bytesBefore + bytesAfter),
+    0,
+    environment,
+    bytesBefore < bytesAfter ? { elements, because: 'widened' } : undefined,
+  );

@@ -5,7 +5,7 @@ import { distinct } from '../../model/distinct.ts';
 import { isWeight } from '../../model/graph.ts';
 import { isMatmulClass } from '../../operators/definition.ts';
 import { type EagerStep, noKernels, type TypedOperator } from './eagerStep.ts';
-import { elementwiseKernel } from './elementwiseKernel.ts';
+import { castKernel } from './elementwiseKernel.ts';
 
 interface Casts {
   readonly forward: readonly KernelWork[];
@@ -44,7 +44,9 @@ export function inputCasts({ training, types, storage }: EagerStep): (typed: Typ
       const weight = isWeight(value.role);
       // Normalization takes fp32 weights beside half-precision activations without a cast.
       if (weight && !isMatmulClass(cost.class)) continue;
-      const cast = elementwiseKernel(tensor.elements * (stored + type.bytesPerElement), 0, environment);
+      const cast = castKernel(tensor.elements, stored, type.bytesPerElement, environment);
+      // The gradient is cast the other way.
+      const back = castKernel(tensor.elements, type.bytesPerElement, stored, environment);
       casts ??= { forward: [], weights: [], backwardData: [], backwardWeight: [] };
       if (!(weight && castWeights.has(root))) {
         if (!type.readsAsStored) {
@@ -54,10 +56,10 @@ export function inputCasts({ training, types, storage }: EagerStep): (typed: Typ
         // Autocast keeps only the casts of tensors that are trained (aten/src/ATen/autocast_mode.cpp, `cached_cast`).
         if (value.role === 'parameter') {
           castWeights.add(root);
-          casts.backwardWeight.push(cast);
+          casts.backwardWeight.push(back);
         }
       }
-      if (!weight && training.requiresGradient.has(input)) casts.backwardData.push(cast);
+      if (!weight && training.requiresGradient.has(input)) casts.backwardData.push(back);
     }
     return casts ?? noCasts;
   };

@@ -6,10 +6,12 @@
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { RecomputedGroups } from '../../analysis/recomputedGroups.ts';
 import type { AttentionKernel, KernelEnvironment, Layout } from '../../hardware/kernelEnvironment.ts';
+import type { Operator } from '../../model/graph.ts';
 import type { Mode, Precision } from '../../model/scenario.ts';
 import { hasTrait } from '../../operators/operatorFacts.ts';
 import type { AssumedKernel, KeptTensor, LoweredGraph, LoweredOperator } from '../behaviour.ts';
 import { assignTypes, type OperatorType, type TypeOptions } from './autocast.ts';
+import { channelsLastValues } from './channelsLastValues.ts';
 import type { EagerStep, TypedOperator } from './eagerStep.ts';
 import { hasFoldedTriangle } from './foldedTriangle.ts';
 import { type FusedGroup, fusedGroups } from './fusedGroups.ts';
@@ -79,9 +81,11 @@ export function eagerOperators(
   });
   const step: EagerStep = { training, types, mode, inPlace: options.inPlace === true, ...views };
   const environmentOf = environments(
-    options.channelsLast ? 'channels-last' : 'channels-first',
+    options.channelsLast,
+    channelsLastValues(training),
     options.attentionKernel ?? 'newest',
     mode,
+    precision,
   );
   const lowerOperator = operatorLowering(step, groups);
   const kernelsOf = operatorKernels(training, mode);
@@ -89,7 +93,7 @@ export function eagerOperators(
     const cost = training.costs[index];
     const type = types.operators[index];
     if (cost === undefined || cost.kind === 'unknown' || type === undefined) return undefined;
-    const environment = environmentOf(type);
+    const environment = environmentOf(operator, type);
     const typed = { operator, cost, type, environment };
     const group = groups.get(index);
     if (group === undefined) return lowerOperator(typed);
@@ -112,7 +116,7 @@ export function eagerOperators(
   return {
     operators,
     groups,
-    environmentOf: (index) => environmentOf(types.operators[index]),
+    environmentOf: (index) => environmentOf(training.analysis.graph.operators[index], types.operators[index]),
     storage: views.storage,
     stored: (name) => storedValue(step, name),
   };
@@ -136,14 +140,29 @@ function writtenOut(
   };
 }
 
-/** The two that operators of one step can have, by whether they run under autocast. */
+/** Those that operators of one step can have, by how their images lie and whether they run under autocast. */
 function environments(
-  layout: Layout,
+  channelsLast: boolean,
+  last: ReadonlySet<string>,
   attention: AttentionKernel,
   mode: Mode,
-): (type: OperatorType | undefined) => KernelEnvironment {
-  const common = { layout, attention, ...(mode === 'inference' ? { inference: true as const } : {}) };
-  const full: KernelEnvironment = { ...common, mixed: false };
-  const half: KernelEnvironment = { ...common, mixed: true };
-  return (type) => (type?.mixed === true ? half : full);
+  precision: Precision,
+): (operator: Operator | undefined, type: OperatorType | undefined) => KernelEnvironment {
+  const common = {
+    attention,
+    ...(mode === 'inference' ? { inference: true as const } : {}),
+    ...(precision === 'bf16' || precision === 'fp8' ? { bf16: true as const } : {}),
+  };
+  const pairOf = (
+    layout: Layout,
+  ): { readonly full: KernelEnvironment; readonly half: KernelEnvironment } => ({
+    full: { ...common, layout, mixed: false },
+    half: { ...common, layout, mixed: true },
+  });
+  const pairs = { first: pairOf('channels-first'), last: pairOf('channels-last') };
+  return (operator, type) => {
+    const liesLast = channelsLast || operator?.inputs.some((name) => last.has(name)) === true;
+    const { full, half } = liesLast ? pairs.last : pairs.first;
+    return type?.mixed === true ? half : full;
+  };
 }

@@ -8,13 +8,14 @@ import { hasTrait, inPyTorch } from '../../operators/operatorFacts.ts';
 import type { LoweredOperator } from '../behaviour.ts';
 import { broadcastOperand } from './broadcastOperand.ts';
 import { type EagerStep, noKernels, storedBytesPerElement, type TypedOperator } from './eagerStep.ts';
-import { elementwiseKernel } from './elementwiseKernel.ts';
+import { castKernel, elementwiseKernel } from './elementwiseKernel.ts';
 import { isFoldedBias } from './foldedBias.ts';
 import type { FusedGroup } from './fusedGroups.ts';
 import { inputCasts } from './inputCasts.ts';
 import { keptForBackward } from './keptTensors.ts';
 import { absorbed } from './lowerGroup.ts';
 import { operatorKernels } from './operatorKernels.ts';
+import { singleElementsOf } from './singleElements.ts';
 import { copiesOfTransposed } from './stridedCopies.ts';
 import { isView } from './viewStorage.ts';
 
@@ -36,7 +37,9 @@ export function operatorLowering(
     const isFolded = isFoldedBias(training, operator);
     const casts = castsOf(typed);
     const copies = broadcastCopies(step, typed);
-    const { forward, backwardData, backwardWeight } = kernelsOf(typed);
+    const { forward: whole, backwardData, backwardWeight } = kernelsOf(typed);
+    const singly = singleElementsOf(step, typed);
+    const forward = singly === undefined ? whole : whole.map((kernel) => ({ ...kernel, singly }));
     const own = [...casts.forward, ...copies];
     const ownBackward = [...casts.backwardData, ...copies];
     return {
@@ -65,7 +68,10 @@ function lowerTranspose(
   const [source = ''] = operator.inputs;
   const tensor = training.tensors.get(source);
   if (tensor?.elementType !== 'float32') return view;
-  const copy = elementwiseKernel(2 * tensor.elements * storedBytesPerElement(step, source), 0, environment);
+  const copy = elementwiseKernel(2 * tensor.elements * storedBytesPerElement(step, source), 0, environment, {
+    elements: tensor.elements,
+    because: 'strided',
+  });
   const copies = (count: number): readonly KernelWork[] => Array.from({ length: count }, () => copy);
   return {
     ...view,
@@ -132,13 +138,11 @@ function lowerCopy(step: EagerStep, { operator, type, environment }: TypedOperat
   const { training, mode } = step;
   const [source = ''] = operator.inputs;
   const elements = entryAt(training.tensors, operator.outputs[0] ?? '').elements;
-  const copy = elementwiseKernel(
-    elements * (storedBytesPerElement(step, source) + type.bytesPerElement),
-    0,
-    environment,
-  );
+  const stored = storedBytesPerElement(step, source);
+  const copy = castKernel(elements, stored, type.bytesPerElement, environment);
+  const back = castKernel(elements, type.bytesPerElement, stored, environment);
   const learns = mode === 'training' && training.requiresGradient.has(source);
-  return { ...absorbed(type), view: false, forward: [copy], backwardData: learns ? [copy] : noKernels };
+  return { ...absorbed(type), view: false, forward: [copy], backwardData: learns ? [back] : noKernels };
 }
 
 /** What is written out before a matmul reads it, and whose gradient is summed again. */

@@ -1,7 +1,7 @@
 /** The kernels that an operator's own work becomes, without what is copied and cast around them. */
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
-import type { ChannelSums, KernelWork } from '../../hardware/kernelWork.ts';
+import type { ChannelSums, KernelWork, WindowPooling } from '../../hardware/kernelWork.ts';
 import type { Mode } from '../../model/scenario.ts';
 import { bytes, flops } from '../../model/units.ts';
 import type { KnownCost, Work } from '../../operators/definition.ts';
@@ -17,13 +17,15 @@ interface PassKernels {
 
 /** Kernels of the operators of a graph. Those that share their cost and run in the same type share them. */
 export function operatorKernels(graph: TrainingGraph, mode: Mode): (typed: TypedOperator) => PassKernels {
-  const known = new Map<KnownCost, (PassKernels & { readonly type: OperatorType })[]>();
+  const known = new Map<KnownCost, (PassKernels & Pick<TypedOperator, 'type' | 'environment'>)[]>();
   return (typed) => {
-    const { cost, type } = typed;
+    const { cost, type, environment } = typed;
     const ofCost = known.get(cost) ?? [];
-    const before = ofCost.find((kernels) => isSameType(kernels.type, type));
+    const before = ofCost.find(
+      (kernels) => isSameType(kernels.type, type) && kernels.environment.layout === environment.layout,
+    );
     if (before !== undefined) return before;
-    const kernels = { type, ...kernelsOf(graph, mode, typed) };
+    const kernels = { type, environment, ...kernelsOf(graph, mode, typed) };
     known.set(cost, [...ofCost, kernels]);
     return kernels;
   };
@@ -33,7 +35,13 @@ const isSameType = (left: OperatorType, right: OperatorType): boolean =>
   left.dtype === right.dtype && left.bytesPerElement === right.bytesPerElement && left.mixed === right.mixed;
 
 function kernelsOf(graph: TrainingGraph, mode: Mode, typed: TypedOperator): PassKernels {
-  const forward = kernelOf(typed, typed.cost.forward);
+  const pooled = (pass: WindowPooling['pass'], kernels: readonly KernelWork[]): readonly KernelWork[] => {
+    const kind = poolingKinds.get(typed.operator.type);
+    const inputs = graph.tensors.get(typed.operator.inputs[0] ?? '')?.elements;
+    if (kind === undefined || inputs === undefined) return kernels;
+    return kernels.map((kernel) => ({ ...kernel, pooling: { kind, pass, inputs } }));
+  };
+  const forward = pooled('forward', kernelOf(typed, typed.cost.forward));
   if (mode === 'inference') return { forward, backwardData: noKernels, backwardWeight: noKernels };
   const summed = (pass: ChannelSums['pass'], kernels: readonly KernelWork[]): readonly KernelWork[] => {
     const channelSums = channelSumsOf(graph, typed, pass);
@@ -41,23 +49,37 @@ function kernelsOf(graph: TrainingGraph, mode: Mode, typed: TypedOperator): Pass
   };
   return {
     forward: summed('forward', forward),
-    backwardData: summed('backward', backwardDataOf(typed)),
+    backwardData: pooled('backward', summed('backward', backwardDataOf(typed))),
     backwardWeight: backwardWeightOf(typed),
   };
 }
 
+/** Pooling of images by windows. */
+const poolingKinds: ReadonlyMap<string, WindowPooling['kind']> = new Map([
+  ['MaxPool', 'max'],
+  ['AveragePool', 'average'],
+]);
+
 /** What each channel of channels-first images costs where a block sums it alone. */
 function channelSumsOf(
   { tensors }: TrainingGraph,
-  { operator, environment }: TypedOperator,
+  { operator, environment, type }: TypedOperator,
   pass: ChannelSums['pass'],
 ): ChannelSums | undefined {
   const reads = definitionOf(operator)?.pytorch.channelReads;
-  if (reads === undefined || environment.layout !== 'channels-first') return undefined;
+  // cuDNN takes no bf16 (aten/src/ATen/native/Normalization.cpp, `use_cudnn`).
+  const isOwn = environment.bf16 === true && type.bytesPerElement === 2;
+  if (reads === undefined || (environment.layout !== 'channels-first' && !isOwn)) return undefined;
   const input = tensors.get(operator.inputs[0] ?? '');
   const channels = input?.dimensions[1];
   if (input === undefined || channels === undefined || channels === 0) return undefined;
-  return { pass, channels, loads: (reads[pass] * input.elements) / channels };
+  const images = input.dimensions[0] ?? 1;
+  return {
+    pass,
+    channels,
+    loads: (reads[pass] * input.elements) / channels,
+    ...(isOwn ? { ownPlanes: images * channels } : {}),
+  };
 }
 
 /** The kernels that the definition says, or one. */

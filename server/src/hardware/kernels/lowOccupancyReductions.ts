@@ -1,7 +1,7 @@
 /** Sums by few thread blocks, which leave most of a GPU idle and wait for what they load. */
 
 import type { Bound } from '../../model/estimate.ts';
-import { channelLoads, columnSumLoads } from '../assumedShares.ts';
+import { channelLoads, columnSumLoads, ownBatchNorm } from '../assumedShares.ts';
 import type { GpuProfile } from '../clusterProfile.ts';
 import type { KernelWork } from '../kernelWork.ts';
 import type { BodyTime } from './bodyTime.ts';
@@ -30,11 +30,46 @@ export function channelReductionFloor(
 ): BodyTime {
   const { clock, vendor, multiprocessors, memoryBandwidth } = gpu;
   if (channelSums === undefined || clock === undefined || vendor !== 'NVIDIA') return body;
+  if (channelSums.ownPlanes !== undefined) return body;
   const { pass, channels, loads } = channelSums;
   const rounds = Math.ceil(channels / (3 * multiprocessors.value));
   const moved = bytes / memoryBandwidth.value;
   return atLeast(body, (rate) => moved + (rounds * loads) / clock.value / channelLoads[pass][rate]);
 }
+
+/**
+ * Batch normalization by PyTorch's own kernels, which it takes in bf16, and cuDNN's otherwise (aten/src/ATen/native/
+ * Normalization.cpp, `use_cudnn`). Its gradient is one kernel with a block for each channel; forward is one such kernel for the sums
+ * and one for the rest, with blocks for each image and channel.
+ */
+export function ownBatchNormTime(
+  gpu: GpuProfile,
+  { channelSums, bytes, environment }: KernelWork,
+): BodyTime | undefined {
+  const { clock, vendor, multiprocessors, memoryBandwidth } = gpu;
+  if (channelSums?.ownPlanes === undefined || environment === undefined) return undefined;
+  if (clock === undefined || vendor !== 'NVIDIA') return undefined;
+  const factors = ownBatchNorm[environment.layout][channelSums.pass];
+  const rounds = Math.ceil(channelSums.channels / (4 * multiprocessors.value));
+  const time =
+    factors.microseconds * 1e-6 +
+    (factors.memory * bytes) / memoryBandwidth.value +
+    (rounds * channelSums.loads * factors.loads) / clock.value +
+    (channelSums.ownPlanes * factors.planes) / multiprocessors.value / clock.value;
+  const isMeasured = gpu.name === ownBatchNormGpu;
+  const [low, high] = isMeasured ? [0.85, 1.2] : [0.7, 1.4];
+  return {
+    time,
+    low: time * low,
+    high: time * high,
+    bound: 'memory',
+    basis: isMeasured ? 'measured' : 'generation',
+    distance: 0,
+    origin: undefined,
+  };
+}
+
+const ownBatchNormGpu = 'h200-sxm';
 
 /** `timeAt` takes the bound of a rate: the lower it is, the longer the time. What is waited for is memory, not arithmetic. */
 function atLeast(body: BodyTime, timeAt: (rate: Bound) => number): BodyTime {

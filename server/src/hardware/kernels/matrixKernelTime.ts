@@ -16,8 +16,10 @@ import type { KernelWork } from '../kernelWork.ts';
 import { attentionTime } from './attentionTime.ts';
 import { type BodyTime, joined, scaled, spreadOver } from './bodyTime.ts';
 import { convolutionBytes, convolutionTime, type Transposed } from './convolutionTime.ts';
-import { gemmTime, operandBytes, type Rates } from './gemmTime.ts';
+import { countedConvolutionTime } from './countedConvolution.ts';
+import { type BoundTime, gemmTime, operandBytes, type Rates } from './gemmTime.ts';
 import { rowCurveTime } from './rowCurveTime.ts';
+import { curveForRows } from './unalignedMatmul.ts';
 
 /** Matmuls of known shape, one after the other, and what is moved beside them; `undefined` without a curve. */
 export function matrixKernelTime(gpu: GpuProfile, work: KernelWork): BodyTime | undefined {
@@ -55,8 +57,36 @@ export function transposedAround(
   pass: ConvolutionPass,
 ): Transposed | undefined {
   if (unit !== 'tensor') return undefined;
-  const isEarly = gpu.architecture === 'volta' || gpu.architecture === 'turing';
-  return isEarly || (actual === 'tf32' && pass === 'forward') ? 'read' : 'all';
+  return isEarly(gpu) || (actual === 'tf32' && pass === 'forward') ? 'read' : 'all';
+}
+
+const isEarly = ({ architecture }: GpuProfile): boolean =>
+  architecture === 'volta' || architecture === 'turing';
+
+/**
+ * A filter of one element that takes every position is a matmul of channels for each image as it lies, without any change of
+ * layout. It needs rows of an even number of elements (H200, PyTorch 2.11, cuDNN 9.19: 56 × 56 and 28 × 28 by
+ * `nvjet_sm90_…`, 14 × 14 by `cutlass_80_…_align2`, 7 × 7 by way of channels last).
+ */
+export const isMatmulOfChannels = (
+  gpu: GpuProfile,
+  { unit, actual }: ComputePath,
+  { kernelElements, positions, spatialSize, groups }: ConvolutionShape,
+): boolean =>
+  unit === 'tensor' &&
+  (actual === 'fp16' || actual === 'bf16' || actual === 'tf32') &&
+  !isEarly(gpu) &&
+  groups === 1 &&
+  kernelElements === 1 &&
+  positions === spatialSize &&
+  positions % 2 === 0;
+
+/** What a matmul of channels for each image is, in the sizes of a matmul. */
+function matmulOfChannels({ pass, images, channels, filters, positions }: ConvolutionShape): MatmulShape {
+  const sizes = { kind: 'matmul', batch: images } as const;
+  if (pass === 'forward') return { ...sizes, layout: 'nn', m: filters, n: positions, k: channels };
+  if (pass === 'data') return { ...sizes, layout: 'nt', m: channels, n: positions, k: filters };
+  return { ...sizes, layout: 'tn', m: filters, n: channels, k: positions };
 }
 
 /** Fewer were not measured: a kernel takes blocks of more, and several of them at once. */
@@ -93,10 +123,11 @@ function ratesBy(gpu: GpuProfile, path: ComputePath, { gpu: source }: Calibrated
 
 function timeOfMatmul(
   gpu: GpuProfile,
-  { dtype, library, environment }: KernelWork,
+  work: KernelWork,
   shape: MatmulShape | ConvolutionShape,
   bytesPerElement: number,
 ): { readonly time: BodyTime; readonly bytes: number } | undefined {
+  const { dtype, library, environment } = work;
   const curves = curvesOf(gpu);
   const path = computePath(gpu, dtype);
   if (shape.kind === 'matmul') {
@@ -105,10 +136,20 @@ function timeOfMatmul(
     const curve = (isOld ? curves.cuda8Matmul : ofUnit)[curveLayoutOf(shape.layout)];
     const bytes = operandBytes(shape, bytesPerElement);
     if (curve === undefined) return undefined;
-    const { time, bound } = gemmTime(ratesBy(gpu, path, curve), curve.curve, shape, bytes);
+    const rows = curveForRows(gpu, path, curve.curve, shape, bytesPerElement);
+    const { time, bound } = gemmTime(ratesBy(gpu, path, curve), rows, shape, bytes);
     // A GPU that reached more than its limit of power was taken to leave would give others more than their peak.
     const least = (2 * shape.batch * shape.m * shape.n * shape.k * gpu.sustainedCompute.value) / path.peak;
     return { time: spreadOver({ time: Math.max(time, least), bound }, curve), bytes };
+  }
+  const bytes = convolutionBytes(shape, bytesPerElement);
+  const layout = environment?.layout;
+  const counted = layout && countedConvolutionTime(gpu, path, shape, layout, bytesPerElement);
+  if (counted !== undefined) return { time: ofInstructions(counted), bytes };
+  if (layout === 'channels-first' && isMatmulOfChannels(gpu, path, shape)) {
+    const matmul = matmulOfChannels(shape);
+    const part = timeOfMatmul(gpu, work, matmul, bytesPerElement);
+    return part && { ...part, bytes };
   }
   const depthwise = shape.groups > 1 && shape.groups === shape.channels;
   const curve = depthwise ? undefined : curves.convolution[path.unit][shape.pass];
@@ -116,5 +157,16 @@ function timeOfMatmul(
     environment?.layout === 'channels-first' ? transposedAround(gpu, path, shape.pass) : undefined;
   const time =
     curve && convolutionTime(ratesBy(gpu, path, curve), curve.curve, shape, bytesPerElement, transposed);
-  return time && { time: spreadOver(time, curve), bytes: convolutionBytes(shape, bytesPerElement) };
+  return time && { time: spreadOver(time, curve), bytes };
 }
+
+/** Of kernels that were measured on an H200 alone: by how much instructions differ from GPU to GPU is not known. */
+const ofInstructions = ({ time, bound }: BoundTime): BodyTime => ({
+  time,
+  low: time * 0.8,
+  high: time * 1.25,
+  bound,
+  basis: 'generation',
+  distance: 0,
+  origin: undefined,
+});
