@@ -31,12 +31,14 @@ export function traceLines(
     `of no layer   ${formatTime(seconds(step.others.seconds))} in ${formatCount(step.others.kernels)} ${what}`,
     ...(step.onDevice
       ? [
-          `the device    busy ${formatTime(seconds(step.busy))} of ${formatTime(seconds(step.span))}; it waited ${formatTime(seconds(idle))} for the host, at most ${formatTime(seconds(step.longestGap))} at once`,
+          `the device    busy ${formatTime(seconds(step.busy))} of ${formatTime(seconds(step.span))}; it waited ${formatTime(seconds(idle))} for the host, which the profiler slows, at most ${formatTime(seconds(step.longestGap))} at once`,
         ]
       : ['note: no kernels of a GPU were seen; the times are those of operators on the host']),
     ...(untraced === undefined
       ? []
-      : [`without the profiler the step takes ${formatTime(seconds(untraced))}`]),
+      : [
+          `without the profiler the step takes ${formatTime(seconds(untraced))}${step.onDevice ? `; the device waits ${formatTime(seconds(Math.max(0, untraced - step.busy)))} of it` : ''}`,
+        ]),
     ...notes.map((note) => `note: ${note}`),
     '',
   ].join('\n');
@@ -52,9 +54,12 @@ const cells = (kernels: LayerKernels['forward']): string[] =>
 function longest({ forward, backward }: LayerKernels): string {
   const isBackward = forward === undefined || (backward?.seconds ?? nothing) > forward.seconds;
   const slower = isBackward ? backward : forward;
-  const name = slower?.longest ?? '';
+  const name = (slower?.longest ?? '').replaceAll(places, '');
   return name.length > 60 ? `${name.slice(0, 59)}…` : name;
 }
+
+/** Where PyTorch and cuDNN keep their kernels, which tells nobody which one it is. */
+const places = /^void |\b(?:at::native|cudnn::engines_precompiled|at)::|\(anonymous namespace\)::/g;
 
 const columns = (what: string): readonly Column[] => {
   const right = (title: string): Column => ({ title, align: 'right' });
