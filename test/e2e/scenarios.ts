@@ -172,7 +172,8 @@ const warnsWhileTyping: Scenario = {
     await editor.problemMatching(/memory/i);
     await editor.typeOver(placeOf('gpt2.layers.yaml', 'batch: ', '256'), '1');
     await editor.noProblemMatching(/does not fit/i);
-    await editor.problemMatching(/communication|gradient/i);
+    // So few samples are computed faster than the host launches them.
+    await editor.problemMatching(/waits for the host/i);
   },
 };
 
