@@ -15,19 +15,20 @@ import contextlib
 import json
 import sys
 import warnings
-import weakref
 from pathlib import Path
 
 import torch
 import transformers
 import transformers.masking_utils
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 import counts  # noqa: E402
 import saved  # noqa: E402
 
-root = Path(__file__).parents[2]
+root = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(root / 'scripts' / 'measured'))
+from liveStorages import LiveStorages  # noqa: E402
+
 # Whether several sequences share a row is read from positions, which have no contents here: they do not.
 transformers.masking_utils.find_packed_sequence_indices = lambda *given, **more: None
 # As is whether a mask hides nothing: none does.
@@ -59,29 +60,13 @@ def is_view(function):
     return bool(returns) and all(each.alias_info is not None and not each.alias_info.is_write for each in returns)
 
 
-class Launches(TorchDispatchMode):
+class Launches(LiveStorages):
     """Calls that launch kernels, and the storages that there are, from the call that makes them until nobody holds them."""
 
     def __init__(self, own):
         super().__init__()
         self.own = own
         self.calls = []
-        self.live = self.peak = 0
-        self.known = set()
-
-    def add(self, tensor):
-        storage = tensor.untyped_storage()
-        key, size = storage._cdata, storage.nbytes()
-        if key in self.known:
-            return
-        self.known.add(key)
-        self.live += size
-        self.peak = max(self.peak, self.live)
-        weakref.finalize(storage, self.drop, key, size)
-
-    def drop(self, key, size):
-        self.known.discard(key)
-        self.live -= size
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         result = function(*args, **(kwargs or {}))

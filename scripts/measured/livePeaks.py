@@ -19,7 +19,6 @@ import argparse
 import csv
 import os
 import sys
-import weakref
 from pathlib import Path
 
 os.environ["TIMM_FUSED_ATTN"] = "0"
@@ -27,8 +26,9 @@ os.environ["TIMM_FUSED_ATTN"] = "0"
 import torch  # noqa: E402
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 from torch.overrides import TorchFunctionMode  # noqa: E402
-from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 from torch.utils._pytree import tree_map  # noqa: E402
+
+from liveStorages import LiveStorages  # noqa: E402
 
 MEASURED = Path(__file__).resolve().parents[2] / "measured"
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "samples" / "scripts"))
@@ -64,35 +64,6 @@ class CastAsOnCuda(TorchFunctionMode):
             with torch.autocast("cpu", enabled=False):
                 return function(*args, **kwargs)
         return function(*args, **kwargs)
-
-
-class LiveStorages(TorchDispatchMode):
-    def __init__(self) -> None:
-        super().__init__()
-        self.live = 0
-        self.peak = 0
-        self.known: set[int] = set()
-
-    def add(self, tensor: object) -> None:
-        if not isinstance(tensor, torch.Tensor):
-            return
-        storage = tensor.untyped_storage()
-        key, size = storage._cdata, storage.nbytes()
-        if key in self.known:
-            return
-        self.known.add(key)
-        self.live += size
-        self.peak = max(self.peak, self.live)
-        weakref.finalize(storage, self.drop, key, size)
-
-    def drop(self, key: int, size: int) -> None:
-        self.known.discard(key)
-        self.live -= size
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        result = function(*args, **(kwargs or {}))
-        tree_map(self.add, result)
-        return result
 
 
 def live_peak(name: str, batch: int) -> int:

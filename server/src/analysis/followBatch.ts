@@ -304,31 +304,7 @@ function openRepeats(
   if (stated === undefined || times === undefined || from === undefined) return undefined;
   const isRepeated = node.type === 'Tile' || from.length < stated.length || from[0] === 1;
   if (batch === 1 || times < batch || times % batch !== 0 || !isRepeated) return undefined;
-  const label = `${target} of node ${index}`;
-  const integers = (name: string, elements: readonly number[]): string => {
-    const stored = `${label}, ${name}`;
-    added.push({
-      name: stored,
-      elementType: 'int64',
-      dimensions: [elements.length],
-      elements,
-      storedBytes: 0,
-    });
-    return stored;
-  };
-  const make = (
-    type: string,
-    inputs: readonly string[],
-    attributes: OnnxNode['attributes'] = new Map(),
-  ): OnnxNode => ({
-    ...node,
-    name: `${label}, ${type}`,
-    type,
-    domain: '',
-    inputs,
-    outputs: [`${label}, ${type} output`],
-    attributes,
-  });
+  const { make, integers } = written(node, `${target} of node ${index}`, added);
   const sizes = make('Shape', [sample]);
   const samples = make('Gather', [...sizes.outputs, integers('first', [0])]);
   const multiple = make('Mul', [...samples.outputs, integers('each', [times / batch])]);
@@ -358,6 +334,31 @@ function withConstant(
   return { ...node, inputs: [input, name] };
 }
 
+/** Nodes and lists of integers that stand before `node`, named by `label`. */
+function written(node: OnnxNode, label: string, added: Following['added']) {
+  return {
+    make: (
+      type: string,
+      inputs: readonly string[],
+      attributes: OnnxNode['attributes'] = new Map(),
+    ): OnnxNode => ({
+      ...node,
+      name: `${label}_${type}`,
+      type,
+      domain: '',
+      inputs,
+      outputs: [`${label}_${type}_output`],
+      attributes,
+    }),
+    /** The name under which they are stored. */
+    integers: (what: string, elements: readonly number[]): string => {
+      const name = `${label}_${what}`;
+      added.push({ name, elementType: 'int64', dimensions: [elements.length], elements, storedBytes: 0 });
+      return name;
+    },
+  };
+}
+
 /**
  * A join of samples and of what no sample feeds, on another axis than the batch: all sizes but that axis's are equal,
  * so that what is stored for one sample stands for each. It is expanded to the batch of the samples, a view.
@@ -374,29 +375,7 @@ function repeatTokens(node: OnnxNode, following: Following): readonly OnnxNode[]
   const joinsBatch = axis?.kind === 'int' && (axis.value === 0 || axis.value === -rank);
   if (sample === undefined || batch !== 1 || tokens.length === 0 || rank < 2 || joinsBatch) return [node];
   const label = `${node.name || node.outputs[0]}_batch`;
-  const make = (
-    type: string,
-    inputs: readonly string[],
-    attributes: OnnxNode['attributes'] = new Map(),
-  ): OnnxNode => ({
-    ...node,
-    name: `${label}_${type}`,
-    type,
-    domain: '',
-    inputs,
-    outputs: [`${label}_${type}_output`],
-    attributes,
-  });
-  const integers = (name: string, elements: readonly number[]): string => {
-    added.push({
-      name: `${label}_${name}`,
-      elementType: 'int64',
-      dimensions: [elements.length],
-      elements,
-      storedBytes: 0,
-    });
-    return `${label}_${name}`;
-  };
+  const { make, integers } = written(node, label, added);
   const first = integers('first', [0]);
   const ones = integers(
     'ones',

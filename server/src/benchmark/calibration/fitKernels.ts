@@ -94,8 +94,9 @@ function rowOf({ kernels, time, of }: KernelTiming, known: KnownKernels | undefi
     }
     for (const quantity of quantities) {
       const key = keyOf(measuredKind(work), quantity);
-      const known = amounts.get(key);
-      if (work[quantity] > 0) amounts.set(key, known === undefined ? work[quantity] : known + work[quantity]);
+      const before = amounts.get(key);
+      if (work[quantity] > 0)
+        amounts.set(key, before === undefined ? work[quantity] : before + work[quantity]);
     }
   }
   return { time, amounts, kinds: new Set(kernels.map(measuredKind)) };
@@ -169,26 +170,20 @@ function ratesByKind(
       return seconds(rate === undefined ? 0 : rate);
     };
     const factor = rates.get(`${kind}${ofProfile}`);
-    if (factor !== undefined) {
-      const [low, high] = [quantile(own, 0.1), quantile(own, 0.9)];
-      const none = seconds(0);
-      if (factor > 0 && own.length > 0)
-        found.set(kind, {
-          perFlop: none,
-          perByte: none,
-          perLaunch: none,
-          ofProfile: factor,
-          low,
-          high,
-          measurements: own.length,
-        });
-      continue;
-    }
     const [perFlop, perByte, perLaunch] = [rateOf('flops'), rateOf('bytes'), rateOf('launches')];
     // A kind that always ran beside a longer one was not seen.
-    if (perFlop + perByte + perLaunch === 0 || own.length === 0) continue;
+    const isSeen = perFlop + perByte + perLaunch > 0 || (factor !== undefined && factor > 0);
+    if (!isSeen || own.length === 0) continue;
     const [low, high] = [quantile(own, 0.1), quantile(own, 0.9)];
-    found.set(kind, { perFlop, perByte, perLaunch, low, high, measurements: own.length });
+    found.set(kind, {
+      perFlop,
+      perByte,
+      perLaunch,
+      ...(factor === undefined ? {} : { ofProfile: factor }),
+      low,
+      high,
+      measurements: own.length,
+    });
   }
   return found;
 }

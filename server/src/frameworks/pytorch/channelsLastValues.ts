@@ -28,9 +28,10 @@ function liesLast(training: TrainingGraph, operator: Operator, last: ReadonlySet
   if (cost?.kind !== 'known' || !keepsLayout.has(cost.class))
     return last.has(first) && isSameSize(training, operator);
   const elements = training.tensors.get(operator.outputs[0] ?? '')?.elements;
-  const deciding = isElementwise.has(cost.class)
-    ? operator.inputs.find((name) => training.tensors.get(name)?.elements === elements)
-    : first;
+  const deciding =
+    cost.class === 'elementwise'
+      ? operator.inputs.find((name) => training.tensors.get(name)?.elements === elements)
+      : first;
   return deciding !== undefined && last.has(deciding);
 }
 
@@ -43,7 +44,6 @@ const isSameSize = ({ tensors }: TrainingGraph, { inputs, outputs }: Operator): 
 const isImages = ({ tensors }: TrainingGraph, name: string): boolean =>
   tensors.get(name)?.dimensions.length === 4;
 
-const isElementwise: ReadonlySet<KernelClass> = new Set(['elementwise']);
 const keepsLayout: ReadonlySet<KernelClass> = new Set([
   'convolution',
   'depthwise-convolution',

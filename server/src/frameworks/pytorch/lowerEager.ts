@@ -82,7 +82,7 @@ export function eagerOperators(
   const step: EagerStep = { training, types, mode, inPlace: options.inPlace === true, ...views };
   const environmentOf = environments(
     options.channelsLast,
-    channelsLastValues(training),
+    options.channelsLast ? new Set() : channelsLastValues(training),
     options.attentionKernel ?? 'newest',
     mode,
     precision,

@@ -1,5 +1,6 @@
 /** Time of a kernel without its launch, where it comes from, and how such times add up. */
 
+import type { Range } from '../../model/estimate.ts';
 import type { Correction } from '../corrections.ts';
 import type { Calibrated } from '../curves.ts';
 import type { Nearness } from '../nearestCurve.ts';
@@ -32,6 +33,24 @@ export const spreadOver = ({ time, bound }: BoundTime, calibrated: Calibrated<un
   basis: calibrated.nearness,
   distance: calibrated.distance,
   origin: calibrated,
+});
+
+/**
+ * Of a kernel that was measured on one GPU, with the cycles that it takes there: by how much instructions differ from GPU to GPU is
+ * not known. `low`, `high`: of the time.
+ */
+export const ofCycles = (
+  { time, bound }: BoundTime,
+  { low, high }: Range,
+  basis: 'measured' | 'generation' = 'generation',
+): BodyTime => ({
+  time,
+  low: time * low,
+  high: time * high,
+  bound,
+  basis,
+  distance: 0,
+  origin: undefined,
 });
 
 export const scaled = (part: BodyTime, count: number): BodyTime => ({

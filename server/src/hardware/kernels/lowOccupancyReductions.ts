@@ -4,7 +4,7 @@ import type { Bound } from '../../model/estimate.ts';
 import { channelLoads, columnSumLoads, ownBatchNorm } from '../assumedShares.ts';
 import type { GpuProfile } from '../clusterProfile.ts';
 import type { KernelWork } from '../kernelWork.ts';
-import type { BodyTime } from './bodyTime.ts';
+import { type BodyTime, ofCycles } from './bodyTime.ts';
 
 /**
  * Few blocks leave most multiprocessors idle, and each of the others loads no faster than its threads wait: what bounds sums
@@ -56,17 +56,10 @@ export function ownBatchNormTime(
     (factors.memory * bytes) / memoryBandwidth.value +
     (rounds * channelSums.loads * factors.loads) / clock.value +
     (channelSums.ownPlanes * factors.planes) / multiprocessors.value / clock.value;
-  const isMeasured = gpu.name === ownBatchNormGpu;
-  const [low, high] = isMeasured ? [0.85, 1.2] : [0.7, 1.4];
-  return {
-    time,
-    low: time * low,
-    high: time * high,
-    bound: 'memory',
-    basis: isMeasured ? 'measured' : 'generation',
-    distance: 0,
-    origin: undefined,
-  };
+  const bounded = { time, bound: 'memory' } as const;
+  return gpu.name === ownBatchNormGpu
+    ? ofCycles(bounded, { low: 0.85, high: 1.2 }, 'measured')
+    : ofCycles(bounded, { low: 0.7, high: 1.4 });
 }
 
 const ownBatchNormGpu = 'h200-sxm';

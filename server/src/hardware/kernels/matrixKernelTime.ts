@@ -14,10 +14,10 @@ import { fp32MatmulShare } from '../fp32Matmuls.ts';
 import { findGpu } from '../gpus.ts';
 import type { KernelWork } from '../kernelWork.ts';
 import { attentionTime } from './attentionTime.ts';
-import { type BodyTime, joined, scaled, spreadOver } from './bodyTime.ts';
+import { type BodyTime, joined, ofCycles, scaled, spreadOver } from './bodyTime.ts';
 import { convolutionBytes, convolutionTime, type Transposed } from './convolutionTime.ts';
 import { countedConvolutionTime } from './countedConvolution.ts';
-import { type BoundTime, gemmTime, operandBytes, type Rates } from './gemmTime.ts';
+import { gemmTime, operandBytes, type Rates } from './gemmTime.ts';
 import { rowCurveTime } from './rowCurveTime.ts';
 import { curveForRows } from './unalignedMatmul.ts';
 
@@ -145,7 +145,7 @@ function timeOfMatmul(
   const bytes = convolutionBytes(shape, bytesPerElement);
   const layout = environment?.layout;
   const counted = layout && countedConvolutionTime(gpu, path, shape, layout, bytesPerElement);
-  if (counted !== undefined) return { time: ofInstructions(counted), bytes };
+  if (counted !== undefined) return { time: ofCycles(counted, { low: 0.8, high: 1.25 }), bytes };
   if (layout === 'channels-first' && isMatmulOfChannels(gpu, path, shape)) {
     const matmul = matmulOfChannels(shape);
     const part = timeOfMatmul(gpu, work, matmul, bytesPerElement);
@@ -159,14 +159,3 @@ function timeOfMatmul(
     curve && convolutionTime(ratesBy(gpu, path, curve), curve.curve, shape, bytesPerElement, transposed);
   return time && { time: spreadOver(time, curve), bytes };
 }
-
-/** Of kernels that were measured on an H200 alone: by how much instructions differ from GPU to GPU is not known. */
-const ofInstructions = ({ time, bound }: BoundTime): BodyTime => ({
-  time,
-  low: time * 0.8,
-  high: time * 1.25,
-  bound,
-  basis: 'generation',
-  distance: 0,
-  origin: undefined,
-});

@@ -4,7 +4,7 @@ import { windowPooling } from '../assumedShares.ts';
 import type { GpuProfile } from '../clusterProfile.ts';
 import type { KernelWork } from '../kernelWork.ts';
 import { leastTime } from '../leastTime.ts';
-import type { BodyTime } from './bodyTime.ts';
+import { type BodyTime, ofCycles } from './bodyTime.ts';
 
 /** By PyTorch's own kernels (aten/src/ATen/native/cuda/DilatedMaxPool2d.cu, AveragePool2d.cu); `undefined` for other pooling. */
 export function poolingTime(gpu: GpuProfile, work: KernelWork): BodyTime | undefined {
@@ -17,13 +17,5 @@ export function poolingTime(gpu: GpuProfile, work: KernelWork): BodyTime | undef
   const cycles = factors.entries * operations + factors.inputs * pooling.inputs;
   const compute = cycles / multiprocessors.value / clock.value;
   const time = Math.max(factors.microseconds * 1e-6 + memory + compute, leastTime(gpu, work));
-  return {
-    time,
-    low: time * 0.75,
-    high: time * 1.35,
-    bound: memory > compute ? 'memory' : 'compute',
-    basis: 'generation',
-    distance: 0,
-    origin: undefined,
-  };
+  return ofCycles({ time, bound: memory > compute ? 'memory' : 'compute' }, { low: 0.75, high: 1.35 });
 }
