@@ -205,7 +205,6 @@ export const benchmarkEventSchema = z.discriminatedUnion('event', [
 export type BenchmarkEvent = z.infer<typeof benchmarkEventSchema>;
 export type Timing = z.infer<typeof timingSchema>;
 export type DeviceEvent = z.infer<typeof deviceSchema>;
-export type MachineStateEvent = z.infer<typeof machineStateEventSchema>;
 export type LayerEvent = z.infer<typeof layerSchema>;
 export type StepEvent = z.infer<typeof stepSchema>;
 export type SharedStepEvent = z.infer<typeof sharedStepSchema>;

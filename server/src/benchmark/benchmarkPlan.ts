@@ -30,7 +30,7 @@ import { type ComposedCall, composedCalls } from './composedCalls.ts';
 /** Raised when an older runner could misread a newer plan. */
 const planVersion = 3;
 
-export const cacheStates = ['cold', 'hot'] as const;
+const cacheStates = ['cold', 'hot'] as const;
 
 /** JSON has no infinities; masks are full of them. */
 const numberSchema = z.union([z.number(), z.enum(['Infinity', '-Infinity', 'NaN'])]);

@@ -1,8 +1,8 @@
 /** Where the ranks of a part of a job lie, and with how many like parts they share the network. */
 
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
+import type { CollectiveOperation } from './operation.ts';
 import type { Placement } from './placement.ts';
-import type { ShardedCollective } from './shardedDataParallel.ts';
 
 export interface GroupPlacement {
   readonly placement: Placement;
@@ -17,7 +17,7 @@ export interface GroupPlacement {
 export function placeGroup(
   cluster: ClusterProfile,
   placement: Placement,
-  group: ShardedCollective['group'] | 'first of each node',
+  group: CollectiveOperation['over'],
 ): GroupPlacement {
   const { nodes, gpusPerNode } = placement;
   if (group === 'all') return { placement, concurrent: 1 };

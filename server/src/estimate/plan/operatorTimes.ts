@@ -187,7 +187,7 @@ export const mapWeights = (
   of: (column: Float64Array) => Float64Array,
 ): WeightTimes => ({ middle: of(middle), low: of(low), high: of(high), launches: of(launches) });
 
-export const mapColumns = (pass: PassTimes, of: (column: Float64Array) => Float64Array): PassTimes =>
+const mapColumns = (pass: PassTimes, of: (column: Float64Array) => Float64Array): PassTimes =>
   columnsBy((key) => of(pass[key]));
 
 /** Every column by its name, made when it is first read: of most layouts of a plan only times and launches are. */

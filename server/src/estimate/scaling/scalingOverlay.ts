@@ -22,11 +22,11 @@ export interface OverlayRow extends Pick<ScalingCurve, 'values'> {
 }
 
 /** One row for each number of GPUs of each curve. */
-export const overlayRows = (curves: readonly ScalingCurve[]): readonly OverlayRow[] =>
+const overlayRows = (curves: readonly ScalingCurve[]): readonly OverlayRow[] =>
   curves.flatMap(({ values, scaling }) => scaling.points.map((point) => ({ values, point })));
 
 /** The columns of any curve, without what fills a line by itself. */
-export function overlayColumns(curves: readonly ScalingCurve[]): readonly ScalingColumn[] {
+function overlayColumns(curves: readonly ScalingCurve[]): readonly ScalingColumn[] {
   const all = curves.flatMap(({ scaling }) => scalingColumns(scaling));
   const order = ['GPUs', 'nodes', 'batch per GPU', 'step', 'range', 'communication', 'exposed', 'throughput'];
   const later = ['speed-up', efficiencyName(false), efficiencyName(true), 'memory', 'run', 'price', 'limit'];
@@ -34,7 +34,7 @@ export function overlayColumns(curves: readonly ScalingCurve[]): readonly Scalin
 }
 
 /** Sentences about single curves, each with the curve's name. */
-export const overlayRemarks = (curves: readonly ScalingCurve[]): readonly string[] =>
+const overlayRemarks = (curves: readonly ScalingCurve[]): readonly string[] =>
   curves.flatMap((curve) =>
     [...curve.scaling.notes, missingText(curve.scaling)]
       .filter((text) => text !== '')

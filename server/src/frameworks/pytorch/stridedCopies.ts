@@ -135,5 +135,5 @@ function permutedStrides(operator: Operator, sizes: readonly number[]): Strided 
 const inverse = (order: readonly number[]): readonly number[] => order.map((_, axis) => order.indexOf(axis));
 
 /** Whether strides can describe the same elements in another shape. */
-export const isViewable = (given: Strided, target: readonly number[]): boolean =>
+const isViewable = (given: Strided, target: readonly number[]): boolean =>
   stridesOfView(given, target) !== undefined;

@@ -55,22 +55,23 @@ interface Cell extends Pick<OperatorDefinition, 'type' | 'documentation' | 'inpu
   readonly projection?: number;
 }
 
+/** Inputs of every cell, as the ONNX documentation names them. */
+const states = [
+  data('X'),
+  weight('W'),
+  weight('R'),
+  weight('B'),
+  detached('sequence_lens'),
+  data('initial_h'),
+] as const;
+
 const cells: readonly Cell[] = [
   {
     type: 'LSTM',
     gates: 4,
     outputs: 3,
     documentation: 'long short-term memory over a sequence (ONNX Operators, LSTM-22)',
-    inputs: [
-      data('X'),
-      weight('W'),
-      weight('R'),
-      weight('B'),
-      detached('sequence_lens'),
-      data('initial_h'),
-      data('initial_c'),
-      weight('P'),
-    ],
+    inputs: [...states, data('initial_c'), weight('P')],
     pytorch: { layer: 'LSTM', autocast: 'half' },
     runner: { rule: 'LSTM' },
   },
@@ -79,7 +80,7 @@ const cells: readonly Cell[] = [
     gates: 3,
     outputs: 2,
     documentation: 'gated recurrent units over a sequence (ONNX Operators, GRU-22)',
-    inputs: [data('X'), weight('W'), weight('R'), weight('B'), detached('sequence_lens'), data('initial_h')],
+    inputs: states,
     pytorch: { layer: 'GRU', autocast: 'half' },
     runner: { rule: 'GRU' },
   },
@@ -88,7 +89,7 @@ const cells: readonly Cell[] = [
     gates: 1,
     outputs: 2,
     documentation: 'simple recurrent units over a sequence (ONNX Operators, RNN-22)',
-    inputs: [data('X'), weight('W'), weight('R'), weight('B'), detached('sequence_lens'), data('initial_h')],
+    inputs: states,
     pytorch: { layer: 'RNN', autocast: 'half' },
     runner: { rule: 'RNN' },
   },
@@ -106,16 +107,7 @@ const projectedCell: Cell = {
   projection: 7,
   documentation:
     'long short-term memory whose states are projected (torch.nn.LSTM of PyTorch 2.13, ProjectedLSTM-1)',
-  inputs: [
-    data('X'),
-    weight('W'),
-    weight('R'),
-    weight('B'),
-    detached('sequence_lens'),
-    data('initial_h'),
-    data('initial_c'),
-    weight('P'),
-  ],
+  inputs: [...states, data('initial_c'), weight('P')],
   pytorch: { layer: 'ProjectedLSTM', autocast: 'half' },
   runner: noRule.unwritten,
 };
