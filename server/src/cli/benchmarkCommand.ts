@@ -19,16 +19,14 @@ import { bytes } from '../model/units.ts';
 import { keepResult } from '../node/keepResult.ts';
 import { machineOfDevice } from '../node/machineFile.ts';
 import { workspaceOf } from '../node/resultFiles.ts';
-import type { Arguments } from './arguments.ts';
+import type { BenchmarkArguments } from './benchmarkArguments.ts';
 import { costModelFile, failureStatus, openModelFile, printIssues, splitModelName } from './costFile.ts';
 import { costOfDevice } from './costOfDevice.ts';
 import { runWithProgress } from './runWithProgress.ts';
 import { printData, printMessage } from './streams.ts';
 import { writeOutput } from './writeOutput.ts';
 
-export async function runBenchmarkCommand(
-  given: Extract<Arguments, { command: 'benchmark' }>,
-): Promise<number> {
+export async function runBenchmarkCommand(given: BenchmarkArguments): Promise<number> {
   const file = await openModelFile(given.file, given.scenario);
   if (file === undefined) return 1;
   const estimate = costModelFile(file, given.scenario.request);
@@ -109,7 +107,7 @@ export async function runBenchmarkCommand(
 }
 
 async function traceStep(
-  given: Extract<Arguments, { command: 'benchmark' }>,
+  given: BenchmarkArguments,
   path: string,
   first: PlannedRun,
   smaller: (batch: number) => PlannedRun | undefined,

@@ -4,10 +4,10 @@ import { type Column, layoutColumns } from '../estimate/report/columns.ts';
 import { type ClusterProfile, isUnconfirmed, sourcedNumbers } from '../hardware/clusterProfile.ts';
 import { builtInClusters, findCluster, likelyClusters } from '../hardware/clusters.ts';
 import { formatBandwidth, formatBytes, formatFlopRate, significant } from '../model/format.ts';
-import type { Arguments } from './arguments.ts';
+import type { ClustersArguments } from './arguments.ts';
 import { printData, printMessage } from './streams.ts';
 
-export function runClustersCommand(given: Extract<Arguments, { command: 'clusters' }>): number {
+export function runClustersCommand(given: ClustersArguments): number {
   if (given.name === undefined) {
     printData(given.format === 'json' ? json(builtInClusters.map(describe)) : listing());
     return 0;

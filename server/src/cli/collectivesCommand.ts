@@ -8,15 +8,13 @@ import { formatBytes, formatTime, significant } from '../model/format.ts';
 import { bytes } from '../model/units.ts';
 import { keepCollectives } from '../node/collectivesFile.ts';
 import { thisMachine, workspaceOf } from '../node/resultFiles.ts';
-import type { Arguments } from './arguments.ts';
+import type { CollectivesArguments } from './benchmarkArguments.ts';
 import { runWithProgress } from './runWithProgress.ts';
 import { printData, printMessage } from './streams.ts';
 
 const budgetSeconds = 60;
 
-export async function runCollectivesCommand(
-  given: Extract<Arguments, { command: 'collectives' }>,
-): Promise<number> {
+export async function runCollectivesCommand(given: CollectivesArguments): Promise<number> {
   const { measurements, failure } = await measureCollectives(workspaceOf('.'), given, budgetSeconds);
   if (measurements === undefined) return 1;
   printData(given.format === 'json' ? json(measurements) : table(measurements, given.ranks));
@@ -26,7 +24,7 @@ export async function runCollectivesCommand(
 /** Times collectives over `ranks` GPUs and keeps them in the workspace. What went wrong is printed. */
 export async function measureCollectives(
   workspace: string,
-  given: Omit<Extract<Arguments, { command: 'collectives' }>, 'command' | 'format'>,
+  given: Omit<CollectivesArguments, 'command' | 'format'>,
   seconds: number,
 ): Promise<RunnerOutcome<MeasuredCollectives>> {
   const outcome = await runWithProgress(given, (options) =>

@@ -6,8 +6,7 @@ import { comparisonPage } from '../estimate/report/comparisonPage.ts';
 import { makeReport } from '../estimate/report/makeReport.ts';
 import { comparisonTable, type SideNames } from '../estimate/report/renderComparison.ts';
 import type { Report } from '../estimate/report/report.ts';
-import type { Arguments } from './arguments.ts';
-import type { ComparedFile } from './comparisonArguments.ts';
+import type { ComparedFile, ComparisonArguments } from './comparisonArguments.ts';
 import {
   costModelFile,
   failureStatus,
@@ -21,7 +20,7 @@ import { openRevision } from './gitRevision.ts';
 import { printMessage } from './streams.ts';
 import { printOrWrite } from './writeOutput.ts';
 
-type Given = Extract<Arguments, { command: 'compare' }>;
+type Given = ComparisonArguments;
 
 export async function runCompareCommand(given: Given): Promise<number> {
   const { base, left } = given;

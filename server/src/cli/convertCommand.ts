@@ -8,7 +8,7 @@ import { formatBytes } from '../model/format.ts';
 import { bytes } from '../model/units.ts';
 import { openFileSource } from '../node/fileSource.ts';
 import { includeReader } from '../node/includeReader.ts';
-import type { Arguments } from './arguments.ts';
+import type { ConvertArguments } from './convertArguments.ts';
 import { printIssues, splitModelName } from './costFile.ts';
 import { openGguf } from './openGguf.ts';
 import { printsToTerminal } from './printsToTerminal.ts';
@@ -16,7 +16,7 @@ import { printData, printMessage } from './streams.ts';
 import { writeOutput } from './writeOutput.ts';
 
 /** Existing files are kept unless `--force` is given, and the model itself always. */
-export function runConvertCommand(given: Extract<Arguments, { command: 'convert' }>): number {
+export function runConvertCommand(given: ConvertArguments): number {
   const { output } = given;
   const to = given.to ?? (output === undefined ? undefined : formatOfExtension(output));
   if (output !== undefined && to === undefined) {
@@ -74,11 +74,7 @@ const extensions: Readonly<Record<string, TargetFormat>> = {
   '.onnxtext': 'onnx-text',
 };
 
-function write(
-  content: string | Uint8Array,
-  model: string,
-  { output, force }: Extract<Arguments, { command: 'convert' }>,
-): number {
+function write(content: string | Uint8Array, model: string, { output, force }: ConvertArguments): number {
   if (output === undefined) {
     if (typeof content !== 'string' && printsToTerminal()) {
       printMessage(

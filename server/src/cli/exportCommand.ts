@@ -4,10 +4,10 @@ import { join, relative } from 'node:path';
 import { archivePath } from '../export/archivePath.ts';
 import { exportModel } from '../export/exportModel.ts';
 import { inputTexts } from '../export/inputTexts.ts';
-import type { Arguments } from './arguments.ts';
+import type { ExportArguments } from './exportArguments.ts';
 import { printData, printMessage } from './streams.ts';
 
-export async function runExportCommand(given: Extract<Arguments, { command: 'export' }>): Promise<number> {
+export async function runExportCommand(given: ExportArguments): Promise<number> {
   const output = given.output ?? archivePath('.', given.target);
   const isGiven = Object.keys(given.inputs).length > 0;
   const stopping = new AbortController();

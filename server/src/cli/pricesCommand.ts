@@ -9,11 +9,11 @@ import { readPriceTable } from '../hardware/prices/priceTable.ts';
 import { type Offer, type PriceKind, priceKinds } from '../model/price.ts';
 import { ownPricesFile, readMarket, readOwnPrices, writeOwnPrices } from '../node/ownPrices.ts';
 import { readTextFile } from '../node/readTextFile.ts';
-import type { Arguments } from './arguments.ts';
 import { readSkyPilotCatalogue } from './prices/readSkyPilotCatalogue.ts';
+import type { PricesArguments } from './pricesArguments.ts';
 import { printData, printMessage } from './streams.ts';
 
-export function runPricesCommand(given: Extract<Arguments, { command: 'prices' }>): number {
+export function runPricesCommand(given: PricesArguments): number {
   if (given.update !== undefined) return update(given.update, given.date);
   const { problem } = readOwnPrices();
   if (problem !== undefined) printMessage(`layercost: ${problem}`);

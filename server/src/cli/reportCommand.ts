@@ -15,7 +15,6 @@ import { shortReport } from '../estimate/report/shortReport.ts';
 import { scenarioDefaults } from '../estimate/scenarioDefaults.ts';
 import { triedCurves } from '../estimate/what-if/triedCurves.ts';
 import { finish } from '../model/steps.ts';
-import type { Arguments, ReportFormat } from './arguments.ts';
 import {
   costModelFile,
   failureStatus,
@@ -26,9 +25,10 @@ import {
 } from './costFile.ts';
 import { withOptions } from './optionAdvice.ts';
 import { printsToTerminal } from './printsToTerminal.ts';
+import type { ReportArguments, ReportFormat } from './reportArguments.ts';
 import { printOrWrite } from './writeOutput.ts';
 
-export async function runReportCommand(given: Extract<Arguments, { command: 'report' }>): Promise<number> {
+export async function runReportCommand(given: ReportArguments): Promise<number> {
   const file = await openModelFile(given.file, given.scenario);
   if (file === undefined) return 1;
   const estimate = withDefaults(withOptionEffects(costModelFile(file, given.scenario.request), file));
@@ -50,16 +50,13 @@ const withDefaults = (estimate: ModelEstimate): ModelEstimate => ({
 });
 
 /** `--width`, or the width of the terminal; a table for a file or a pipe is as wide as it needs to be. */
-function widthOf({ width, output }: Extract<Arguments, { command: 'report' }>): number | undefined {
+function widthOf({ width, output }: ReportArguments): number | undefined {
   if (width !== undefined || output !== undefined) return width;
   return printsToTerminal() ? process.stdout.columns : undefined;
 }
 
 /** `undefined` where the scenario cannot be costed. */
-function render(
-  estimate: ModelEstimate,
-  given: Extract<Arguments, { command: 'report' }>,
-): string | undefined {
+function render(estimate: ModelEstimate, given: ReportArguments): string | undefined {
   const { opened, training, scenario, cluster, cost, issues } = estimate;
   if (training === undefined || scenario === undefined || cluster === undefined || cost === undefined) {
     return undefined;

@@ -17,7 +17,6 @@ import {
 import { renderOverlayHtml, renderScalingHtml } from '../estimate/scaling/scalingPage.ts';
 import type { ScenarioRequest } from '../model/scenario.ts';
 import { finish } from '../model/steps.ts';
-import type { Arguments, ScaleFormat } from './arguments.ts';
 import {
   clusterOf,
   costModelFile,
@@ -28,10 +27,9 @@ import {
   withOptionEffects,
 } from './costFile.ts';
 import { openedCases } from './openedCases.ts';
+import type { ScaleArguments, ScaleFormat } from './scaleArguments.ts';
 import type { ScenarioArguments } from './scenarioArguments.ts';
 import { printOrWrite } from './writeOutput.ts';
-
-type ScaleArguments = Extract<Arguments, { command: 'scale' }>;
 
 /** Points that cannot be costed are left out after saying why; the others are printed all the same. */
 export async function runScaleCommand(given: ScaleArguments): Promise<number> {

@@ -1,6 +1,7 @@
 /** `layercost sweep FILE --batch 1,2,4,8 --checkpoint none,block`: every combination of the listed values. */
 
 import { casesOf, type ListedCase, listable, listsOf } from './listedOptions.ts';
+import { onlyFile } from './onlyFile.ts';
 import { chosen, WrongArgument } from './optionValues.ts';
 import { parseOptions } from './parseOptions.ts';
 import { scenarioOptions } from './scenarioArguments.ts';
@@ -32,10 +33,7 @@ const ofOneMeasurement = new Set([
 /** More rows than a person reads. */
 const mostCases = 200;
 
-export function readSweep(
-  rest: readonly string[],
-  onlyFile: (words: readonly string[]) => string,
-): SweepArguments {
+export function readSweep(rest: readonly string[]): SweepArguments {
   const { values, positionals } = parseOptions(rest, {
     ...scenarioOptions,
     format: { type: 'string' },
@@ -66,7 +64,7 @@ export function readSweep(
   }
   return {
     command: 'sweep',
-    file: onlyFile(positionals),
+    file: onlyFile('sweep', positionals),
     swept: lists.map(({ option }) => option),
     cases: casesOf(values, lists),
     format: chosen('--format', values.format, formats) ?? 'table',
