@@ -46,6 +46,7 @@ export async function activateExtension(
     readsBytes: true,
     hasCommands: true,
     issuesPage: `command:${explainIssue}`,
+    ...shownOfHints(),
   });
   const options: LanguageClientOptions = {
     // No scheme: estimation works in virtual workspaces too.
@@ -95,3 +96,14 @@ export async function activateExtension(
   );
   await started;
 }
+
+/** Of our languages the limit is off, unless somebody chose another. */
+function shownOfHints(): Pick<InitializationOptions, 'longestHint'> {
+  const editor = vscode.workspace.getConfiguration('editor', { languageId: languageIds.layerSpec });
+  const isKnown = editor.inspect('inlayHints.maximumLength')?.defaultValue !== undefined;
+  const chosen = isKnown ? editor.get<number>('inlayHints.maximumLength', 0) : lengthWithoutSetting;
+  return chosen > 0 ? { longestHint: chosen } : {};
+}
+
+/** What editors show of the hints of a line that have no `editor.inlayHints.maximumLength` yet, as VS Code 1.91. */
+const lengthWithoutSetting = 43;

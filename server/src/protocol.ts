@@ -85,6 +85,8 @@ export interface InitializationOptions {
   readonly readsBytes?: boolean;
   /** Whether the client knows `commands`; lenses are plain text otherwise. */
   readonly hasCommands?: boolean;
+  /** Characters that the client shows of the hints of a line, where it cuts them off. */
+  readonly longestHint?: number;
 }
 
 /** Server to client: the bytes of a file the server cannot open itself. */

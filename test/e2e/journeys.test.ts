@@ -37,12 +37,12 @@ const journeys: Readonly<Record<string, (editor: EditorPage) => Promise<void>>> 
   finding: async (editor) => {
     await editor.openFile('gpt2.layers.yaml');
     await editor.lensMatching(/batch 8/);
-    await editor.typeOver(placeOf('gpt2.layers.yaml', 'batch: ', '8'), '1');
+    await editor.typeOver(placeOf('gpt2.layers.yaml', 'cluster: ', 'dgx-h100'), 'g5-48xlarge');
     await editor.problemMatching(/exposed/);
     await editor.press('F8');
   },
   clusters: async (editor) => {
-    await editor.openFile('vgg16.onnx');
+    await editor.openFile('alexnet.onnx');
     await editor.lensMatching(/batch/);
     await editor.runCommand('Layercost: Choose Cluster');
     await editor.page.locator('.quick-input-list .monaco-list-row').nth(4).waitFor();

@@ -3,6 +3,7 @@
 import { expect } from 'vitest';
 import type { EditorPage } from './harness/editorPage.ts';
 import type { Host, HostWishes } from './harness/host.ts';
+import type { PageWishes } from './harness/inEditor.ts';
 import { placeIn, placeOf, smallSpec, trainScript, wideSpec, workspaceFiles } from './harness/workspace.ts';
 
 /** A scenario: what it shows, and the steps. */
@@ -10,6 +11,7 @@ export interface Scenario {
   readonly name: string;
   /** What its editor needs beside the usual. */
   readonly wishes?: HostWishes;
+  readonly page?: PageWishes;
   readonly steps: (editor: EditorPage, host: Host) => Promise<void>;
 }
 
@@ -419,6 +421,31 @@ const renderedScaling: Scenario = {
   },
 };
 
+/** With what VS Code has beside the text unless somebody changes it: the explorer and the minimap. */
+const staysInSight: Scenario = {
+  name: 'hints and lenses end before the minimap in a window of 1,280 pixels',
+  wishes: { samplesOnly: true, settings: { 'editor.minimap.enabled': true } },
+  page: { width: 1280, height: 800, scale: 1 },
+  steps: async (editor) => {
+    for (const name of ['resnet50.onnx', 'gpt2.layers.yaml', 'tinyllama.layers.yaml', 'bert-base.onnx']) {
+      await editor.openFile(name);
+      await editor.lensMatching(/step .*\| | parameters/);
+      await editor.lineMatching(/FLOP/);
+      for (let page = 0; page < 3; page += 1) {
+        const shown = await editor.endsOfCosts();
+        if (page === 0) expect(shown.filter(({ isLens }) => isLens).length, name).toBeGreaterThan(0);
+        // The hint of a line that is longer than the window by itself is scrolled to, with its line.
+        expect(
+          shown.filter(({ begins, ends }) => begins < -8 && ends > 0),
+          name,
+        ).toEqual([]);
+        await editor.scroll(600);
+        await editor.page.waitForTimeout(1_000);
+      }
+    }
+  },
+};
+
 async function showScaling(editor: EditorPage): Promise<void> {
   await editor.openFile('alexnet.onnx');
   await editor.lensMatching(/step/);
@@ -439,6 +466,7 @@ export const scenarios: readonly Scenario[] = [
   changesCluster,
   changesOwnScenario,
   plansParallelism,
+  staysInSight,
   leadsToCosts,
   listsModules,
   saysCosts,

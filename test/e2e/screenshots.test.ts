@@ -34,12 +34,11 @@ async function showResnet(editor: EditorPage): Promise<void> {
   await editor.hover('Conv2d');
 }
 
-/** A layer spec whose batch was just changed so that gradients are waited for. */
+/** A layer spec whose cluster was just changed to one in which gradients are waited for. */
 async function showGpt2(editor: EditorPage): Promise<void> {
   await editor.openFile('gpt2.layers.yaml');
   await editor.lensMatching(/batch 8/);
-  await editor.typeOver(placeOf('gpt2.layers.yaml', 'batch: ', '8'), '1');
-  await editor.lensMatching(/batch 1\b/);
+  await editor.typeOver(placeOf('gpt2.layers.yaml', 'cluster: ', 'dgx-h100'), 'g5-48xlarge');
   await editor.page.keyboard.press('Control+b');
   await editor.problemMatching(/exposed/);
   await editor.scroll(300);

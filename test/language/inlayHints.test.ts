@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { inlayHints, longestHint, shortHint } from '../../server/src/language/inlayHints.ts';
+import { inlayHints, longestHint } from '../../server/src/language/inlayHints.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
 import { seconds } from '../../server/src/model/units.ts';
 import { expectations, oneGpu, viewOf } from './fixture.ts';
@@ -204,17 +204,31 @@ layers:
   );
 });
 
+const wide = `inputs:
+  x: float32[batch, 4096]
+layers:
+  - first: Linear(4096, 4096)
+  - second_layer_of_a_model_whose_names_are_long: Linear(in_features=4096, out_features=4096)
+`;
+
 it.each([
-  ['65.5 kFLOP · 336 µs · grad 48.8 KiB, 18.1 µs exposed · sum of 6', '65.5 kFLOP · 336 µs · sum of 6'],
-  ['3.84 kFLOP · 113 µs · grad 2.54 KiB', '3.84 kFLOP · 113 µs · grad 2.54 KiB'],
-  [
-    'small 268 MFLOP · 40.1 µs | large 25.8 GFLOP · 0.31 ms',
-    'small 268 MFLOP · 40.1 µs | large 25.8 GFLOP · 0.31 ms',
-  ],
-  [
-    'one part that is longer than an editor shows of it',
-    'one part that is longer than an editor shows of it',
-  ],
-])('%s fits beside code of another language', (text, short) => {
-  expect(shortHint(text)).toBe(short);
+  [43, 0, [/^268 MFLOP · \S+ ms · \S+ ms exposed$/, /^403 MFLOP · \S+ ms · \S+ ms exposed$/]],
+  [60, 50, [/^\S+ m?s$/, /grad/]],
+  [60, 86, [/^268 MFLOP · \S+ \S+ · grad 64.0 MiB, \S+ \S+ exposed$/, /grad/]],
+  [60, 96, [/grad/, /^\S+ m?s$/]],
+] as const)(
+  'ends a hint where an editor shows no more: %i characters, column %i',
+  (longest, lastColumn, expected) => {
+    const view = viewOf(wide, { cluster: 'k80-10gbe', gpus: 8, batch: 4 });
+    const hints = inlayHints(view, 0, 10, undefined, { longest, lastColumn });
+    expect(hints.map(({ text }) => text)).toEqual(expected.map((each) => expect.stringMatching(each)));
+  },
+);
+
+it('shares the room of a line between the shape and the cost', () => {
+  const kinds = { cost: true, shape: true };
+  const view = viewOf(wide, { cluster: 'k80-10gbe', gpus: 8, batch: 4 });
+  const [shape, cost] = inlayHints(view, 3, 3, kinds, { longest: 43, lastColumn: 60 });
+  expect(shape?.text).toBe('[4, 4096]');
+  expect(cost?.text).toMatch(/^\S+ m?s$/);
 });

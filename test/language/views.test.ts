@@ -1,7 +1,7 @@
 /** Hover, lenses, outline and folding, on one model. */
 
 import { expect, it } from 'vitest';
-import { codeLenses } from '../../server/src/language/codeLenses.ts';
+import { codeLenses, longestLenses } from '../../server/src/language/codeLenses.ts';
 import { type DocumentSymbol, documentSymbols } from '../../server/src/language/documentSymbols.ts';
 import { foldingRanges } from '../../server/src/language/foldingRanges.ts';
 import { hover } from '../../server/src/language/hover.ts';
@@ -60,15 +60,28 @@ it('hovers nothing where there is no layer', () => {
 it('puts the totals and the scenario above the first line', () => {
   const [totals, scenario] = codeLenses(view);
   expect(totals?.title).toMatch(
-    /^small · 4\.46 M parameters · 71\.\d MFLOP forward, \d+ MFLOP backward · step \S+ \S+ · \S+ \S+ of 79\.1 GiB$/,
+    /^small · step \S+ \S+ · \S+ \S+ of 79\.1 GiB · 4\.46 M parameters · 21\d MFLOP$/,
   );
   expect(scenario?.title).toBe('a100-sxm-80gb · 1 GPU · batch 8 · bf16');
   expect([totals?.line, scenario?.line]).toEqual([0, 0]);
 });
 
+it('keeps lenses of a line as short as a small window shows, and what matters most', () => {
+  const named = text.replace('small', 'a'.repeat(90));
+  const shown = viewOf(named, { cluster: 'dgx-h100', gpus: 64, batch: 8 });
+  const lengthOf = (others: readonly string[]): number =>
+    [...codeLenses(shown, others).map(({ title }) => title), ...others].join(' | ').length;
+  const others = ['Quick fixes…', 'x'.repeat(20)];
+  expect([lengthOf([]), lengthOf(others)].filter((length) => length > longestLenses)).toEqual([]);
+  expect(codeLenses(shown, others).map(({ title }) => title)).toEqual([
+    expect.stringMatching(/^step \S+ \S+ · \S+ \S+ of 79\.2 GiB$/),
+    'dgx-h100 · 64 GPUs · batch 8 · bf16',
+  ]);
+});
+
 it.each([
-  ['fits', 1, /· \d\S* MiB of 79\.1 GiB$/],
-  ['does not fit', 2 ** 23, /· out of memory: \S+ [GT]iB of 79\.1 GiB$/],
+  ['fits', 1, /· \d\S* MiB of 79\.1 GiB ·/],
+  ['does not fit', 2 ** 23, /· out of memory: \S+ [GT]iB of 79\.1 GiB\b/],
 ])('marks a step that %s, by the memory that decides', (_, batch, memory) => {
   const shown = viewOf(text.replace('batch: 8, ', ''), { ...oneGpu, batch });
   const { totals } = shown.estimate.cost ?? {};

@@ -1,7 +1,15 @@
-/** The totals of each model of the text above its first line, and the scenario they hold for. */
+/**
+ * The totals of each model of the text above its first line, and the scenario they hold for:
+ *
+ *     step 49.2 ms · 4.51 GiB of 79.2 GiB · 124 M parameters · 875 GFLOP | dgx-h100 · 64 GPUs · batch 1 · bf16
+ *
+ * FLOPs and time are of forward and backward together, as in hints. All lenses of a line have at most 120 characters, which a window of 1,280 pixels shows beside the explorer and the minimap.
+ * What matters less is left to the report.
+ */
 
 import { computeOfStep } from '../estimate/computeOfStep.ts';
 import { hasAllParameters } from '../estimate/leftOut.ts';
+import { defaultFramework } from '../frameworks/registry.ts';
 import {
   atLeast,
   formatBytes,
@@ -12,6 +20,7 @@ import {
 } from '../model/format.ts';
 import { gpuMemory, memoryText } from '../model/gpuMemory.ts';
 import type { StepCost } from '../model/stepCost.ts';
+import { add } from '../model/units.ts';
 import { unsetDimensions } from './dimensionChoices.ts';
 import { layoutText } from './layoutOfLine.ts';
 import { measuredText } from './lineCost.ts';
@@ -25,60 +34,114 @@ export interface CodeLens {
   readonly model?: string;
 }
 
-export const codeLenses = (view: ModelView): readonly CodeLens[] => viewsOf(view).flatMap(lensesOf);
+/** In characters, with the bars between lenses. */
+export const longestLenses = 120;
 
-function lensesOf(view: ModelView): readonly CodeLens[] {
+/** `others` are titles of further lenses that stand on the first line. */
+export const codeLenses = (view: ModelView, others: readonly string[] = []): readonly CodeLens[] =>
+  viewsOf(view).flatMap((each) => lensesOf(each, others));
+
+function lensesOf(view: ModelView, others: readonly string[]): readonly CodeLens[] {
   const { cost, costed } = view.estimate;
   const { analysis } = view.estimate.opened;
   if (cost === undefined || analysis === undefined) return [];
   const parameters = analysis.parameters.reduce((total, { elements }) => total + elements, 0);
   const { totals } = cost;
-  const bound = (text: string): string => atLeast(text, totals.exact);
-  const training = cost.scenario.mode === 'training';
-  const { measurements } = view;
+  const { measurements, part } = view;
   const measured = measurements?.step;
-  const total = [
-    view.estimate.opened.name,
-    `${atLeast(formatShortCount(parameters), hasAllParameters(view.estimate.opened.format, totals))} parameters`,
-    `${bound(formatFlops(totals.flops.forward))} forward${training ? `, ${bound(formatFlops(totals.flops.backward))} backward` : ''}`,
-    `${cost.decoding === undefined ? 'step' : 'token'} ${atLeast(formatTime(totals.time.step), totals.time.exact)}`,
-    ...(cost.decoding === undefined ? [] : [decodingText(cost.decoding)]),
+  const { name } = view.estimate.opened;
+  const flops = add(totals.flops.forward, totals.flops.backward);
+  const said: readonly Part[] = [
+    { text: name, rank: part === undefined ? 5 : 0 },
+    {
+      text: `${cost.decoding === undefined ? 'step' : 'token'} ${atLeast(formatTime(totals.time.step), totals.time.exact)}`,
+      rank: 0,
+    },
+    ...(cost.decoding === undefined ? [] : [{ text: decodingText(cost.decoding), rank: 1 }]),
     ...(measured === undefined || measurements === undefined
       ? []
-      : [measuredText(measured, measurements, view.costOfDevice && computeOfStep(view.costOfDevice))]),
-    memoryText(gpuMemory(cost)),
-    ...(view.staleBenchmark === undefined ? [] : [`benchmark is stale: ${view.staleBenchmark}`]),
-    ...(totals.time.exact ? [] : ['at least']),
-    ...(view.stale ? ['from before the line that cannot be read'] : []),
-  ].join(' · ');
+      : [
+          {
+            text: measuredText(measured, measurements, view.costOfDevice && computeOfStep(view.costOfDevice)),
+            rank: 0,
+          },
+        ]),
+    // Who has measured knows what fits.
+    { text: memoryText(gpuMemory(cost)), rank: measured === undefined || cost.fits !== 'yes' ? 0 : 1 },
+    {
+      text: `${atLeast(formatShortCount(parameters), hasAllParameters(view.estimate.opened.format, totals))} parameters`,
+      rank: 2,
+    },
+    { text: atLeast(formatFlops(flops), totals.exact), rank: 3 },
+    ...(view.staleBenchmark === undefined
+      ? []
+      : [{ text: `benchmark is stale: ${view.staleBenchmark}`, rank: 0 }]),
+    ...(totals.time.exact ? [] : [{ text: 'at least', rank: 4 }]),
+    ...(view.stale ? [{ text: 'from before the line that cannot be read', rank: 0 }] : []),
+  ];
   // Sums of nothing would read like a model that costs nothing.
-  const title = costed ? total : `${view.estimate.opened.name} · cost unknown`;
+  const total = costed
+    ? said
+    : [
+        { text: name, rank: 0 },
+        { text: 'cost unknown', rank: 0 },
+      ];
+  const scenario = partsOfScenario(cost);
   const unset = unsetDimensions(view);
-  const { part } = view;
+  const further = [...(unset.length === 0 ? [] : [unsetText(unset)]), ...others];
+  const taken = further.reduce((sum, { length }) => sum + length + bar.length, bar.length);
+  const last = lastRank([total, scenario], longestLenses - taken);
   const place = { line: part?.firstLine ?? 0, ...(part === undefined ? {} : { model: part.name }) };
   return [
-    { ...place, title, action: 'show-report' },
-    { ...place, title: describeScenario(cost), action: 'choose-cluster' },
-    ...(unset.length === 0
-      ? []
-      : [{ ...place, title: `Set dimensions: ${unset.join(', ')}`, action: 'set-dimensions' as const }]),
+    { ...place, title: textUpTo(total, last), action: 'show-report' },
+    { ...place, title: textUpTo(scenario, last), action: 'choose-cluster' },
+    ...(unset.length === 0 ? [] : [{ ...place, title: unsetText(unset), action: 'set-dimensions' as const }]),
   ];
 }
+
+/** What an editor draws between two lenses. */
+const bar = ' | ';
+
+/** A piece of a lens; where all do not fit, those of the highest rank go first, of both lenses. */
+interface Part {
+  readonly text: string;
+  readonly rank: number;
+}
+
+const textUpTo = (parts: readonly Part[], last: number): string =>
+  parts.flatMap(({ text, rank }) => (rank > last ? [] : [text])).join(' · ');
+
+function lastRank(lenses: readonly (readonly Part[])[], most: number): number {
+  const length = (last: number): number =>
+    lenses.reduce((sum, parts) => sum + textUpTo(parts, last).length, 0);
+  let last = Math.max(...lenses.flatMap((parts) => parts.map(({ rank }) => rank)));
+  while (last > 0 && length(last) > most) last -= 1;
+  return last;
+}
+
+/** Two names say which axes are meant; the command asks for all. */
+const unsetText = (unset: readonly string[]): string =>
+  `Set dimensions: ${unset.slice(0, 2).join(', ')}${unset.length > 2 ? ` and ${unset.length - 2} more` : ''}`;
 
 /** `after 4,000 tokens, 500 MiB of cache, prefill 12.3 ms`. */
 const decodingText = ({ past, cache, prefill }: NonNullable<StepCost['decoding']>): string =>
   `after ${formatCount(past)} tokens, ${formatBytes(cache)} of cache, prefill ${formatTime(prefill.time)}`;
 
 /** `dgx-a100 · 8 GPUs · tp2 · dp4 · batch 32 · bf16 · pytorch-ddp`; on one GPU, and in inference, no framework sends gradients. */
-function describeScenario(cost: StepCost): string {
+function partsOfScenario(cost: StepCost): readonly Part[] {
   const { scenario } = cost;
   const layout = layoutText(cost);
   return [
-    scenario.cluster,
-    `${scenario.gpus} GPU${scenario.gpus === 1 ? '' : 's'}`,
-    ...(layout === '' ? [] : [layout]),
-    `batch ${scenario.accumulate === undefined ? '' : `${scenario.accumulate} × `}${scenario.batchPerGpu}`,
-    scenario.precision,
-    ...(scenario.gpus > 1 && scenario.mode === 'training' ? [scenario.framework.name] : []),
-  ].join(' · ');
+    { text: scenario.cluster, rank: 0 },
+    { text: `${scenario.gpus} GPU${scenario.gpus === 1 ? '' : 's'}`, rank: 0 },
+    ...(layout === '' ? [] : [{ text: layout, rank: 0 }]),
+    {
+      text: `batch ${scenario.accumulate === undefined ? '' : `${scenario.accumulate} × `}${scenario.batchPerGpu}`,
+      rank: 0,
+    },
+    { text: scenario.precision, rank: 0 },
+    ...(scenario.gpus > 1 && scenario.mode === 'training'
+      ? [{ text: scenario.framework.name, rank: scenario.framework.name === defaultFramework.name ? 4 : 1 }]
+      : []),
+  ];
 }

@@ -6,7 +6,8 @@
  * FLOPs and time are of forward and backward together. A line without cost has no such hint. Where GPUs share a copy of the
  * model they are of one GPU, with its part and the collective that takes longest: `13.1 ms /tp8 · AR 0.21 ms ×2`.
  * A second kind, which can be switched on by itself, shows the shape that the layer gives: `[8, 1024, 3072]`.
- * A hint has at most 60 characters: more would be cut off beside the code, so what matters less is left to the hover.
+ * A line's hints have at most 60 characters and end where a small window does: more would be cut off or lie under the
+ * minimap, so what matters less is left to the hover.
  * A line that several models of a text share says what it costs in each:
  *
  *     - body: layer(d) * depth      small 268 MFLOP · 40.1 µs | large 25.8 GFLOP · 0.31 ms
@@ -34,31 +35,49 @@ export interface HintKinds {
   readonly shape: boolean;
 }
 
+/** Where hints end. */
+export interface HintRoom {
+  /** Characters of all hints of a line, where the editor cuts them off. */
+  readonly longest: number;
+  /** Column after which a person sees nothing; 0: any is seen. A line that is longer by itself is scrolled: it has no limit. */
+  readonly lastColumn: number;
+}
+
 /** Hints of the lines from `first` to `last`, both included. */
 export function inlayHints(
   view: ModelView,
   first: number,
   last: number,
   kinds: HintKinds = { cost: true, shape: false },
+  room: HintRoom = { longest: Number.POSITIVE_INFINITY, lastColumn: 0 },
 ): readonly InlayHint[] {
   const print = makePrint();
+  const roomOfLine = (line: number): number => charactersAfter(endOfLine(view.text, line).character, room);
   const said = viewsOf(view).flatMap((each) => {
     const unknownText = unknownTexts(each);
     return each.rows
       .filter((row) => row.line >= first && row.line <= last)
       .map((row): SaidOfLine => {
+        const most = roomOfLine(row.line);
+        const shape = kinds.shape ? shapeText(row, Math.min(most, longestHint)) : '';
+        const rest = Math.min(shape === '' ? most : most - shape.length - 1, longestHint);
         const texts = [
-          ...(kinds.shape ? [shapeText(row)] : []),
-          ...(kinds.cost ? [hintText(row, each, unknownText, print)] : []),
+          ...(kinds.shape ? [shape] : []),
+          ...(kinds.cost ? [hintText(row, each, unknownText, print, rest)] : []),
         ];
         return { line: row.line, model: each.part?.name ?? '', isOwn: holdsLine(each, row.line), texts };
       });
   });
-  const lines = view.others === undefined ? said : mergeModels(said);
+  const lines = view.others === undefined ? said : mergeModels(said, roomOfLine);
   return lines.flatMap(({ line, texts }) => {
     const position = endOfLine(view.text, line);
     return texts.flatMap((text) => (text === '' ? [] : [{ position, text }]));
   });
+}
+
+/** An editor draws a gap between a line and its hint. */
+function charactersAfter(end: number, { longest, lastColumn }: HintRoom): number {
+  return lastColumn === 0 || end >= lastColumn ? longest : Math.min(longest, lastColumn - end - 1);
 }
 
 interface SaidOfLine {
@@ -71,34 +90,46 @@ interface SaidOfLine {
 }
 
 /** One per line: what is the same in all models is said once, else each says its own. */
-function mergeModels(said: readonly SaidOfLine[]): readonly SaidOfLine[] {
+function mergeModels(
+  said: readonly SaidOfLine[],
+  roomOfLine: (line: number) => number,
+): readonly SaidOfLine[] {
   const byLine = new Map<number, SaidOfLine[]>();
   for (const each of said) byLine.set(each.line, [...(byLine.get(each.line) ?? []), each]);
   return [...byLine.values()]
     .flatMap((models) => {
       const [one] = models;
-      return one === undefined ? [] : [{ ...one, texts: one.texts.map((_, kind) => textOf(models, kind)) }];
+      return one === undefined
+        ? []
+        : [
+            {
+              ...one,
+              texts: one.texts.map((_, kind) =>
+                textOf(models, kind, Math.min(roomOfLine(one.line), longestHint)),
+              ),
+            },
+          ];
     })
     .sort((left, right) => left.line - right.line);
 }
 
-function textOf(models: readonly SaidOfLine[], kind: number): string {
+function textOf(models: readonly SaidOfLine[], kind: number, most: number): string {
   const texts = models.map(({ model, texts: own }) => ({ model, text: own[kind] ?? '' }));
   const [first] = texts;
   const isClear = models.length > 1 || models.every(({ isOwn }) => isOwn);
   if (first === undefined || texts.every(({ text }) => text === '')) return '';
   if (isClear && texts.every(({ text }) => text === first.text)) return first.text;
-  const byWidth = [Number.POSITIVE_INFINITY, 2, 1].map((most) =>
-    texts.map(({ model, text }) => `${model} ${text === '' ? 'free' : firstParts(text, most)}`),
+  const byWidth = [Number.POSITIVE_INFINITY, 2, 1].map((parts) =>
+    texts.map(({ model, text }) => `${model} ${text === '' ? 'free' : firstParts(text, parts)}`),
   );
   for (let count = Math.min(texts.length, mostModels); count > 0; count -= 1) {
     const rest = texts.length - count;
     for (const named of byWidth) {
       const shown = [...named.slice(0, count), ...(rest > 0 ? [`${rest} more`] : [])].join(' | ');
-      if (shown.length <= longestHint) return shown;
+      if (shown.length <= most) return shown;
     }
   }
-  return cutHint(byWidth[0]?.[0] ?? '');
+  return cutHint(byWidth.at(-1)?.[0] ?? '', most);
 }
 
 /** The first numbers of a hint. */
@@ -107,23 +138,14 @@ const firstParts = (text: string, most: number): string => text.split(' · ').sl
 /** In characters. */
 export const longestHint = 60;
 
-const cutHint = (text: string): string =>
-  text.length <= longestHint ? text : `${text.slice(0, longestHint - 1).trimEnd()}…`;
+const cutHint = (text: string, most: number): string =>
+  text.length <= most ? text : `${text.slice(0, Math.max(most, shortestHint) - 1).trimEnd()}…`;
 
-/** What VS Code shows of a line's hints where nobody chose `editor.inlayHints.maximumLength`: in files of other languages. */
-const usualLength = 43;
+/** What is cut shorter says nothing. */
+const shortestHint = 8;
 
-/** A hint without the parts that would be cut off there: its gradient first, then from the end. */
-export function shortHint(text: string): string {
-  // What each of several models costs says less without the last of them.
-  if (text.includes(' | ')) return text;
-  const parts = text.split(' · ');
-  while (parts.length > 1 && parts.join(' · ').length > usualLength) {
-    const gradient = parts.findIndex((part) => part.startsWith('grad '));
-    parts.splice(gradient < 0 ? parts.length - 1 : gradient, 1);
-  }
-  return parts.join(' · ');
-}
+/** What VS Code shows of a line's hints where nothing else is chosen: `editor.inlayHints.maximumLength`, and before it existed. */
+export const usualLength = 43;
 
 /** More than this is a table, which the pointer shows. */
 const mostModels = 3;
@@ -135,15 +157,17 @@ export function hintTooltip(view: ModelView, line: number): string | undefined {
 }
 
 /** `[8, 1024, 768]`: the output of the line's last layer, where it is known. */
-function shapeText(row: LayerRow): string {
+function shapeText(row: LayerRow, most: number): string {
   const shape = row.layers.at(-1)?.output.shape;
-  return shape === undefined || shape === null ? '' : cutHint(`[${shape.map(printDimension).join(', ')}]`);
+  return shape === undefined || shape === null
+    ? ''
+    : cutHint(`[${shape.map(printDimension).join(', ')}]`, most);
 }
 
 /** `cost unknown since fc1, line 12` for what follows from it; each origin is looked up once. */
-function unknownTexts(view: ModelView): (row: LayerRow) => string {
+function unknownTexts(view: ModelView): (row: LayerRow, most: number) => string {
   const places = new Map<string, LayerRow | undefined>();
-  return ({ layers, lines }) => {
+  return ({ layers, lines }, most) => {
     const layer = layers.find(({ unknown }) => unknown !== undefined);
     if (layer?.unknownSince === undefined) return 'cost unknown';
     const since = places.has(layer.unknownSince) ? places.get(layer.unknownSince) : unknownSince(view, layer);
@@ -151,7 +175,8 @@ function unknownTexts(view: ModelView): (row: LayerRow) => string {
     const isElsewhere = since !== undefined && !lines.includes(since.line);
     if (!isElsewhere) return 'cost unknown';
     const text = `cost unknown since ${since.name}, line ${since.line + 1}`;
-    return text.length <= longestHint ? text : `cost unknown since line ${since.line + 1}`;
+    const shorter = `cost unknown since line ${since.line + 1}`;
+    return [text, shorter].find(({ length }) => length <= most) ?? 'cost unknown';
   };
 }
 
@@ -165,11 +190,12 @@ const makePrint = () => ({
 function hintText(
   row: LayerRow,
   view: ModelView,
-  unknownText: (row: LayerRow) => string,
+  unknownText: (row: LayerRow, most: number) => string,
   print: ReturnType<typeof makePrint>,
+  most: number,
 ): string {
   const cost = lineCost(row);
-  if (cost.unknown) return unknownText(row);
+  if (cost.unknown) return unknownText(row, most);
   const flops = add(cost.flops.forward, cost.flops.backward);
   const time = add(cost.time.forward, cost.time.backward);
   const { measurements } = view;
@@ -189,14 +215,15 @@ function hintText(
       ? [
           {
             text: `grad ${print.bytes(cost.gradient)}${isExposed ? `, ${print.time(exposed)} exposed` : ''}`,
+            ...(isExposed ? { short: `${print.time(exposed)} exposed` } : {}),
             rank: isExposed ? 2 : 5,
           },
         ]
       : []),
     ...exchangeParts(row, view, print),
   ];
-  if (parts.length === 0) return cost.exact ? '' : unknownText(row);
-  return fitParts(cost.layers > 1 ? [...parts, { text: `sum of ${cost.layers}`, rank: 4 }] : parts);
+  if (parts.length === 0) return cost.exact ? '' : unknownText(row, most);
+  return fitParts(cost.layers > 1 ? [...parts, { text: `sum of ${cost.layers}`, rank: 4 }] : parts, most);
 }
 
 /** `AR 0.84 ms ×4`: what GPUs that share a copy exchange in the layers of a line, of the kind that takes longest. */
@@ -224,14 +251,26 @@ function measuredParts(
 /** A number of a hint; of those that do not fit, the one of the highest rank goes first. */
 interface Part {
   readonly text: string;
+  /** What is said where all of it does not fit. */
+  readonly short?: string;
   readonly rank: number;
 }
 
-function fitParts(parts: readonly Part[]): string {
+/** The part that matters most is there even where it does not fit: half a number would be another one. */
+function fitParts(parts: readonly Part[], most: number): string {
   const text = parts.map((part) => part.text).join(' · ');
-  if (text.length <= longestHint || parts.length === 1) return cutHint(text);
+  if (parts.length === 1) return cutHint(text, longestHint);
+  if (text.length <= most) return text;
   const last = Math.max(...parts.map(({ rank }) => rank));
-  return fitParts(parts.filter(({ rank }) => rank !== last));
+  if (last < 4 && parts.some(({ short }) => short !== undefined))
+    return fitParts(
+      parts.map(({ text: long, short = long, rank }) => ({ text: short, rank })),
+      most,
+    );
+  return fitParts(
+    parts.filter(({ rank }) => rank !== last),
+    most,
+  );
 }
 
 /** Exposed time below this is rounding of the timeline, not something to act on. */

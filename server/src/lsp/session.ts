@@ -34,5 +34,8 @@ function readOptions(sent: unknown): InitializationOptions {
     readsBytes: has('readsBytes'),
     hasCommands: has('hasCommands'),
     ...(page === undefined ? {} : { issuesPage: page }),
+    ...('longestHint' in sent && isCount(sent.longestHint) ? { longestHint: sent.longestHint } : {}),
   };
 }
+
+const isCount = (value: unknown): value is number => Number.isInteger(value) && Number(value) > 0;

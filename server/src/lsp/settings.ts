@@ -95,6 +95,8 @@ export const settingsShape = {
   'hints.cost': z.boolean().default(true),
   /** The shape of what a layer gives. */
   'hints.shape': z.boolean().default(false),
+  /** Column where hints end so that a window of 1,280 pixels shows them beside the explorer and the minimap; 0: anywhere. */
+  'hints.lastColumn': z.number().int().nonnegative().default(88),
   /** All hints; the name this setting had before there were two kinds. */
   'hints.enabled': z.boolean().default(true),
   /** Interpreter for the benchmark; '' for the first that is found. */

@@ -5,6 +5,13 @@ import type { Locator, Page } from 'playwright-core';
 /** How long a person would wait at most; the slow part is an extension host on two busy cores. */
 const patience = 30_000;
 
+interface ShownCost {
+  readonly text: string;
+  readonly isLens: boolean;
+  readonly begins: number;
+  readonly ends: number;
+}
+
 interface PlacedText {
   readonly top: number;
   readonly text: string;
@@ -14,7 +21,7 @@ interface PlacedText {
 interface Drawn {
   readonly textContent: string | null;
   readonly classList: { contains(name: string): boolean };
-  getBoundingClientRect(): { readonly top: number };
+  getBoundingClientRect(): { readonly top: number; readonly left: number; readonly right: number };
 }
 
 export class EditorPage {
@@ -176,6 +183,30 @@ export class EditorPage {
     return this.until(`a lens matching ${pattern}`, async () =>
       (await this.lenses()).find((lens) => pattern.test(lens)),
     );
+  }
+
+  /** Where the hints and lenses in view begin and end, in pixels from the minimap. */
+  async endsOfCosts(): Promise<readonly ShownCost[]> {
+    const minimap = await this.editor().locator('.minimap').first().boundingBox();
+    if (minimap === null) throw new Error('there is no minimap');
+    const drawn = await this.editor()
+      .locator('.view-line span[class*="dyn-rule"], .view-line span[class*="ced-"], .codelens-decoration')
+      .evaluateAll((elements: readonly Drawn[]) =>
+        elements.map((element) => ({
+          text: element.textContent ?? '',
+          left: element.getBoundingClientRect().left,
+          right: element.getBoundingClientRect().right,
+          isLens: element.classList.contains('codelens-decoration'),
+        })),
+      );
+    return drawn
+      .filter(({ text }) => /\d [nµm]?s\b|FLOP|cost unknown/.test(plain(text)))
+      .map(({ text, left, right, isLens }) => ({
+        text: plain(text),
+        isLens,
+        begins: Math.ceil(left - minimap.x),
+        ends: Math.ceil(right - minimap.x),
+      }));
   }
 
   /** Rests the mouse on the first place in view where the code has the text, and reads what appears. */

@@ -15,11 +15,11 @@ export function testIn(
   scenarios: readonly Scenario[],
 ): void {
   const setting = readSetting();
-  for (const { name, steps, wishes } of scenarios) {
+  for (const { name, steps, wishes, page } of scenarios) {
     it(name, { retry: 1 }, async () => {
       const host = await launch(setting, wishes);
       try {
-        await inEditor(host, setting, name, (editor) => steps(editor, host));
+        await inEditor(host, setting, name, (editor) => steps(editor, host), page);
       } finally {
         await host.close();
       }

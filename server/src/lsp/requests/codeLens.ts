@@ -17,8 +17,12 @@ export const codeLens: Request = {
         stopIfCancelled(token);
         if (view === undefined) return [];
         const hasCommands = session.options.hasCommands === true;
-        const lenses = [...codeLenses(view), ...(hasCommands ? fixesLens(uri, view) : [])];
-        return lenses.map((lens) => toCodeLens(lens, uri, hasCommands));
+        const others = hasCommands ? fixesLens(uri, view) : [];
+        const lenses = codeLenses(
+          view,
+          others.map(({ title }) => title),
+        );
+        return [...lenses, ...others].map((lens) => toCodeLens(lens, uri, hasCommands));
       }),
     );
   },

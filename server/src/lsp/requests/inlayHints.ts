@@ -8,7 +8,7 @@ import type { Request } from './request.ts';
 
 export const inlayHints: Request = {
   capabilities: () => ({ inlayHintProvider: { resolveProvider: true } }),
-  serve: ({ connection, handler, settings, documents }) => {
+  serve: ({ connection, handler, settings, documents, session }) => {
     connection.languages.inlayHint.on(
       handler('inlay hints', [], async ({ textDocument: { uri }, range }, token) => {
         const shown = await settings.of(modelBehind(uri) ?? uri);
@@ -18,7 +18,11 @@ export const inlayHints: Request = {
         stopIfCancelled(token);
         if (view === undefined) return [];
         const { start, end } = range;
-        return hintsOf(view, start.line, end.line, kinds).map((hint) => toInlayHint(hint, uri));
+        const room = {
+          longest: session.options.longestHint ?? Number.POSITIVE_INFINITY,
+          lastColumn: shown['hints.lastColumn'],
+        };
+        return hintsOf(view, start.line, end.line, kinds, room).map((hint) => toInlayHint(hint, uri));
       }),
     );
     connection.languages.inlayHint.resolve((hint) => {

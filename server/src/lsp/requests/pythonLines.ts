@@ -5,7 +5,7 @@
  */
 
 import { hoverLine } from '../../language/hover.ts';
-import { inlayHints, shortHint } from '../../language/inlayHints.ts';
+import { inlayHints, usualLength } from '../../language/inlayHints.ts';
 import { joinViews, type ModelView, viewsOf } from '../../language/modelView.ts';
 import { viewPython } from '../../language/python/viewPython.ts';
 import { costPythonLines, type PythonLinesParams, type PythonLinesResult } from '../../protocol.ts';
@@ -23,11 +23,14 @@ export const pythonLines: Request = {
         async ({ text, path }: PythonLinesParams, token): Promise<PythonLinesResult> => {
           const views: ModelView[] = [];
           const shown = new Set<string>();
+          let lastColumn = 0;
           for (const { uri } of texts.all()) {
             const model = modelBehind(uri);
             // A model may be open as layers and as text.
             if (model === undefined || shown.has(model)) continue;
-            if (!(await settings.of(model))['hints.enabled']) continue;
+            const shownHints = await settings.of(model);
+            if (!shownHints['hints.enabled']) continue;
+            lastColumn = shownHints['hints.lastColumn'];
             const view = await documents.view(uri);
             stopIfCancelled(token);
             const own = view && viewPython(text, path, view.estimate);
@@ -37,7 +40,7 @@ export const pythonLines: Request = {
           }
           const [first] = views;
           const view = views.length > 1 ? joinViews(views) : first && withoutPart(first);
-          return view === undefined ? nothing : resultOf(view);
+          return view === undefined ? nothing : resultOf(view, lastColumn);
         },
       ),
     );
@@ -51,17 +54,25 @@ function withoutPart({ part: _, ...view }: ModelView): ModelView {
   return view;
 }
 
-function resultOf(view: ModelView): PythonLinesResult {
+function resultOf(view: ModelView, lastColumn: number): PythonLinesResult {
   const last = Math.max(0, ...viewsOf(view).flatMap(({ rows }) => rows.map(({ line }) => line)));
   const groups = new Set(
     viewsOf(view).flatMap(({ rows }) => rows.flatMap(({ line, group }) => (group ? [line] : []))),
   );
+  // Lenses have a line for themselves; hints are shown as an editor shows those of languages that are not ours.
+  const lenses = inlayHints(view, 0, last).filter(({ position: { line } }) => groups.has(line));
+  const room = { longest: usualLength, lastColumn };
+  const hints = inlayHints(view, 0, last, undefined, room).filter(
+    ({ position: { line } }) => !groups.has(line),
+  );
   return {
-    lines: inlayHints(view, 0, last).map(({ position: { line }, text }) => ({
-      line,
-      text: groups.has(line) ? text : shortHint(text),
-      details: hoverLine(view, line),
-      isGroup: groups.has(line),
-    })),
+    lines: [...lenses, ...hints]
+      .map(({ position: { line }, text }) => ({
+        line,
+        text,
+        details: hoverLine(view, line),
+        isGroup: groups.has(line),
+      }))
+      .sort((one, other) => one.line - other.line),
   };
 }
