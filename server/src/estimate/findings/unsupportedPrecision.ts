@@ -13,7 +13,7 @@ export function unsupportedPrecision({ plan }: EstimatedStep): readonly Finding[
   if (path.actual === precision) return [];
   const better = alternatives.find((candidate) => {
     const other = computePath(gpu, candidate);
-    return other.actual === candidate && other.peak > path.peak;
+    return other.actual === candidate && other.peak >= path.peak;
   });
   return [
     {

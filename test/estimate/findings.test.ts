@@ -1,0 +1,195 @@
+/**
+ * Findings of steps whose times are given: where each limit lies, and the numbers that a message states. The plan is a real
+ * one; what a row gives takes the place of what was computed.
+ */
+
+import { expect, test } from 'vitest';
+import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
+import type { OperationTime } from '../../server/src/communication/operationTime.ts';
+import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
+import type { EstimatedStep } from '../../server/src/estimate/findings/estimatedStep.ts';
+import { launchBound } from '../../server/src/estimate/findings/launchBound.ts';
+import { loadImbalance } from '../../server/src/estimate/findings/loadImbalance.ts';
+import { oversubscribedNetwork } from '../../server/src/estimate/findings/oversubscribedNetwork.ts';
+import { serverSaturated } from '../../server/src/estimate/findings/serverSaturated.ts';
+import { slowNetwork } from '../../server/src/estimate/findings/slowNetwork.ts';
+import { smallMessages } from '../../server/src/estimate/findings/smallMessages.ts';
+import { unsupportedPrecision } from '../../server/src/estimate/findings/unsupportedPrecision.ts';
+import { memoryOf } from '../../server/src/estimate/memory/memoryOf.ts';
+import { reservedMemory } from '../../server/src/estimate/memory/reservedMemory.ts';
+import { messageCosts } from '../../server/src/estimate/messageCosts.ts';
+import { planStep, timelineOf, timesAlone } from '../../server/src/estimate/plan/stepPlan.ts';
+import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
+import { bytesPerSecond, seconds } from '../../server/src/model/units.ts';
+
+const spec = 'inputs: { x: "float32[batch, 1024]" }\nlayers:\n  - fc: Linear(1024) * 8\n';
+
+function stepOf(request: ScenarioRequest): EstimatedStep {
+  const { training, scenario, cluster, issues } = estimateModel(openLayerSpec(spec, 'm.layers.yaml'), [
+    request,
+  ]);
+  if (training === undefined || scenario === undefined || cluster === undefined)
+    throw new Error(JSON.stringify(issues));
+  const plan = planStep(training, scenario, cluster);
+  const timeline = timelineOf(plan, 'middle');
+  const memory = memoryOf(plan);
+  return {
+    plan,
+    timeline,
+    memory,
+    alone: timesAlone(plan, 'middle').step,
+    reserved: () => reservedMemory(plan, memory.peak),
+    messages: messageCosts(plan, timeline),
+    exact: true,
+  };
+}
+
+/** The step with these seconds, and others of the timeline as they were. */
+function lasting(
+  step: EstimatedStep,
+  times: Partial<
+    Record<
+      | 'step'
+      | 'exposedTime'
+      | 'forwardTime'
+      | 'backwardTime'
+      | 'updateTime'
+      | 'hostTime'
+      | 'exposedInputTime',
+      number
+    >
+  >,
+): EstimatedStep {
+  const given = Object.fromEntries(Object.entries(times).map(([name, time]) => [name, seconds(time)]));
+  return { ...step, timeline: { ...step.timeline, ...given } };
+}
+
+/** The step with one route for all messages, of one stage that takes these times. */
+function sending(
+  step: EstimatedStep,
+  messages: number,
+  { time, startup, bound }: { time: number; startup: number; bound: OperationTime['bound'] },
+): EstimatedStep {
+  const [route] = step.plan.traffic.routes;
+  const [stage] = route?.times ?? [];
+  if (route === undefined || stage === undefined) throw new Error('nothing is sent');
+  const times = [{ ...stage, time: seconds(time), startup: seconds(startup), bound }];
+  const routes = [{ ...route, messages, withGradients: messages, perStep: messages, times }];
+  return { ...step, plan: { ...step.plan, traffic: { ...step.plan.traffic, routes } } };
+}
+
+/** The first message leaves then. */
+function sentFrom(step: EstimatedStep, start: number): EstimatedStep {
+  const [first, ...others] = step.timeline.messages;
+  if (first === undefined) throw new Error('nothing is sent');
+  return {
+    ...step,
+    timeline: { ...step.timeline, messages: [{ ...first, start: seconds(start) }, ...others] },
+  };
+}
+
+test('a network is slow where it carries most of the time of messages, and less than fits beside backward', () => {
+  const plan = stepOf({ cluster: 'k80-10gbe', nodes: 4, batch: 8 });
+  const times = { step: 10, forwardTime: 2, backwardTime: 4, exposedTime: 3 };
+  const step = sentFrom(lasting(plan, times), 3);
+  const said = (messages: number, time: number, startup: number): string =>
+    slowNetwork(sending(step, messages, { time, startup, bound: 'network' }))
+      .map(({ message }) => message)
+      .join();
+  // From 3 s to the end of backward at 6 s, and 3 % of 10 s more; 0.2 s of start-ups are lost. 1.2 GB/s · 5.8 / 3.1.
+  expect(said(2, 3, 0.1)).toBe(
+    'Hiding the gradients in 3.10 s of backward needs 2.25 GB/s between nodes; 10 GbE carries 1.20 GB/s per node',
+  );
+  // 3.5 s of 6 s are start-ups: less than half is bytes.
+  expect(said(2, 3, 1.75)).toBe('');
+  // 3 s of bytes fit into 3.1 s.
+  expect(said(2, 1.6, 0.1)).toBe('');
+  expect(slowNetwork(sending(step, 2, { time: 3, startup: 0.1, bound: 'link' }))).toEqual([]);
+});
+
+test.each([
+  [8, 0],
+  [9, 1],
+])('%i nodes beside switches of 8, twice oversubscribed: %i findings', (nodes, count) => {
+  const step = stepOf({ cluster: 'dgx-a100', nodes, batch: 8 });
+  const { cluster } = step.plan;
+  const { network } = cluster;
+  if (network === undefined) throw new Error('no network');
+  const oversubscription = {
+    ratio: { value: 2, source: 'assumption: of this test' },
+    nodesPerSwitch: { value: 8, source: 'assumption: of this test' },
+  };
+  const nodeBandwidth = { ...network.nodeBandwidth, value: bytesPerSecond(100e9) };
+  const tapered = {
+    ...step,
+    plan: { ...step.plan, cluster: { ...cluster, network: { ...network, nodeBandwidth, oversubscription } } },
+  };
+  const found = oversubscribedNetwork(lasting(tapered, { step: 1, exposedTime: 0.5 }));
+  expect(found).toHaveLength(count);
+  for (const { message } of found)
+    expect(message).toMatch(/carry 1\/2 .*: 50\.0 GB\/s of 100 GB\/s remain .* 50 %/);
+});
+
+test('one message has nobody to be joined with', () => {
+  const step = lasting(stepOf({ cluster: 'dgx-a100', nodes: 2, batch: 8 }), { step: 1, exposedTime: 0.5 });
+  const startups = { time: 0.2, startup: 0.15, bound: 'start-up' } as const;
+  expect(smallMessages(sending(step, 1, startups))).toEqual([]);
+  const [found] = smallMessages(sending(step, 2, startups));
+  expect(found?.message).toMatch(/in 2 messages .*; 75 % of their time \(300 ms\) is start-up cost/);
+});
+
+test('workers wait for the slowest while it computes, not while their host holds them up', () => {
+  const step = stepOf({ cluster: 'dgx-a100', gpus: 8, batch: 8, workers: { imbalance: 1.25 } });
+  const times = { step: 1, forwardTime: 0.3, backwardTime: 0.5, updateTime: 0.2 };
+  const message = (hostTime: number): string | undefined =>
+    loadImbalance(lasting(step, { ...times, hostTime }))[0]?.message;
+  // A fifth of what is computed: 1 − 1/1.25.
+  expect(message(0)).toBe(
+    'Workers wait 200 ms, 20 % of the step, for the slowest of 8, which takes 1.25 times the mean',
+  );
+  expect(message(0.5)).toMatch(/^Workers wait 100 ms, 10\.0 % of the step/);
+  expect(message(0.8)).toBeUndefined();
+});
+
+test.each([
+  ['false', 'compile the model (compile=reduce-overhead) to launch fewer kernels'],
+  ['default', 'launch the kernels by CUDA graphs (compile=reduce-overhead)'],
+  ['reduce-overhead', undefined],
+  ['max-autotune', undefined],
+])('compile=%s: %s', (compile, advice) => {
+  const framework = { name: 'pytorch-ddp', options: { compile } };
+  const step = lasting(stepOf({ cluster: 'dgx-a100', gpus: 8, batch: 8, framework }), {
+    step: 1,
+    hostTime: 0.5,
+  });
+  const fix = launchBound(step)[0]?.fix;
+  expect(fix).toBeDefined();
+  if (advice === undefined) expect(fix).not.toContain('compile');
+  else expect(fix?.toLowerCase()).toContain(advice.toLowerCase());
+});
+
+// Peaks without sparsity of the profiles: A100 bf16 312 TFLOP/s, T4 fp16 65, P100 fp32 10.6.
+test.each([
+  ['a100-sxm-80gb', 'fp8', /fall back to bf16 \(peak 312 TFLOP/, 'Use bf16 (peak 312 TFLOP/s on this GPU)'],
+  ['t4', 'bf16', /fall back to fp32/, /^Use fp16 \(peak \d/],
+  ['p100-sxm2', 'bf16', /fall back to fp32/, 'Use fp32, or a GPU with bf16'],
+] as const)('%s asked for %s', (cluster, precision, message, fix) => {
+  const [found] = unsupportedPrecision(stepOf({ cluster, gpus: 1, batch: 8, precision }));
+  expect(found?.message).toMatch(message);
+  if (typeof fix === 'string') expect(found?.fix).toBe(fix);
+  else expect(found?.fix).toMatch(fix);
+});
+
+test('servers limit the step from the first number of nodes whose work exceeds what GPUs compute', () => {
+  const framework = { name: 'mxnet', options: { servers: '1', colocated: 'false' } };
+  const step = stepOf({ cluster: 'k80-10gbe', nodes: 4, batch: 8, framework });
+  const times = { step: 1e-3, forwardTime: 0.5, backwardTime: 0.4, updateTime: 0.1 };
+  const message = serverSaturated(lasting(step, times))[0]?.message ?? '';
+  const [, unit] = /busy for ([\d.]+ \w+),/.exec(message) ?? [];
+  expect(unit).toMatch(/ms$/);
+  // One node takes a quarter of it; 1 s of computing lasts for so many whole ones.
+  const busy = Number.parseFloat(unit ?? '') * 1e-3;
+  const [, from] = /From (\d+) nodes on/.exec(message) ?? [];
+  expect((Number(from) * busy) / 4).toBeGreaterThan(1);
+  expect(((Number(from) - 1) * busy) / 4).toBeLessThanOrEqual(1);
+});
