@@ -8,22 +8,21 @@ import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
 
 // 2 × (1,024 × 1,024 + 1,024) parameters.
 const elements = 2 * (1024 * 1024 + 1024);
-const opened = openModel(
-  byteSourceOfBuffer(
-    Buffer.from(`name: m
-inputs:
-  x: float32[8, 1024]
-layers:
-  - h: Linear(1024, 1024) * 2
-`),
-  ),
-  'm.layers.yaml',
-);
+const specOf = (x: string, ...layers: readonly string[]) =>
+  openModel(
+    byteSourceOfBuffer(
+      Buffer.from(
+        `name: m\ninputs:\n  x: ${x}\nlayers:\n${layers.map((layer) => `  - ${layer}\n`).join('')}`,
+      ),
+    ),
+    'm.layers.yaml',
+  );
+const opened = specOf('float32[8, 1024]', 'h: Linear(1024, 1024) * 2');
 
-function memoryOf(framework: string, request: ScenarioRequest = {}) {
+function memoryOf(framework: string, request: ScenarioRequest = {}, model = opened) {
   const [name = '', ...pairs] = framework.split(',');
   const options = Object.fromEntries(pairs.map((pair) => pair.split('=')));
-  const { cost, issues } = estimateModel(opened, [
+  const { cost, issues } = estimateModel(model, [
     { cluster: 'dgx-a100', gpus: 1, precision: 'bf16', ...request, framework: { name, options } },
   ]);
   if (cost === undefined) throw new Error(JSON.stringify(issues));
@@ -65,10 +64,11 @@ describe('bytes per parameter on each GPU: weights, gradients, state', () => {
   });
 });
 
+/** CublasHandlePool.cpp, `parseChosenWorkspaceSize`, of an A100. */
+const library = 4096 * 1024 * 2 + 16 * 1024 * 8;
+
 test('a temporary of the foreach update is as large as the weights; a fused one needs none', () => {
   const at = (options: string) => memoryOf(`pytorch-ddp${options}`, { precision: 'fp32' }).peakAt;
-  // CublasHandlePool.cpp, `parseChosenWorkspaceSize`, of an A100.
-  const library = 4096 * 1024 * 2 + 16 * 1024 * 8;
   expect(at('').phase).toBe('update');
   expect(at('').workspace - library).toBe(4 * elements);
   expect(at(',optimizer-kernels=fused').phase).not.toBe('update');
@@ -91,4 +91,27 @@ test('DDP sends gradients from copies, as wide as they are; views of the buckets
 test('activations are stored in half precision where the model is', () => {
   const half = memoryOf('pytorch-ddp,weights=half').activations;
   expect(half).toBe(memoryOf('pytorch-ddp', { precision: 'fp32' }).activations / 2);
+});
+
+test('a training loop holds its batch while it updates', () => {
+  // A mean keeps nothing of what it reads.
+  const model = specOf('float32[8, 16, 1024]', 'm: mean(dim=1)', 'h: Linear(1024, 1024) * 2');
+  const { phase, activations } = memoryOf('pytorch-ddp', { precision: 'fp32' }, model).peakAt;
+  expect([phase, activations]).toEqual(['update', 8 * 16 * 1024 * 4]);
+});
+
+test.each(['fp32', 'bf16'] as const)(
+  '%s: gradients of scores and of their log-softmax lie side by side in fp32, with that of the loss',
+  (precision) => {
+    const model = specOf('float32[64, 64]', 'h: Linear(64, 100000, bias=False)');
+    const request = { precision, loss: 'cross-entropy', optimizer: 'sgd' } as const;
+    const { layer, workspace } = memoryOf('pytorch-ddp', request, model).peakAt;
+    expect(layer).toBe('loss');
+    expect(workspace - library).toBe(2 * 64 * 100_000 * 4 + 4);
+  },
+);
+
+test('the matrix library works in 32 MiB on Hopper', () => {
+  const { workspace } = memoryOf('pytorch-ddp', { cluster: 'dgx-h100', mode: 'inference' });
+  expect(workspace).toBe(32 * 2 ** 20);
 });

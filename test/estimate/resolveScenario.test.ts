@@ -148,6 +148,9 @@ describe('sizes', () => {
 
   test('an uneven split is costed for the fuller nodes, with a warning', () => {
     expect(resolve([{ cluster: 'dgx-a100', gpus: 12, batch: 1 }]).codes).toEqual([]);
+    expect(resolve([{ cluster: 'dgx-a100', nodes: 3, gpus: 8, batch: 1 }]).issues[0]?.message).toBe(
+      '8 GPUs do not divide evenly over 3 nodes; communication assumes 3 on each',
+    );
     expect(resolve([{ cluster: 'dgx-a100', gpus: 13, batch: 1 }]).codes).toEqual([
       'warning scenario/invalid',
     ]);

@@ -115,6 +115,9 @@ describe('input', () => {
       (totals) => (totals.input?.copying ?? 0) - startup,
     );
     expect(shared).toBeCloseTo(2 * (own ?? 0), 12);
+    // A job of one GPU leaves the rest of the node idle.
+    const single = cost({ input, gpus: 1 }, stored).input?.copying ?? 0;
+    expect(single - startup).toBeCloseTo(own ?? 0, 12);
   });
 
   test('more of it never makes a step shorter', () => {
