@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { openModel } from '../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
+import { beforeShards } from '../../server/src/estimate/memory/heldParameters.ts';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
 
@@ -110,6 +111,16 @@ test.each(['fp32', 'bf16'] as const)(
     expect(workspace - library).toBe(2 * 64 * 100_000 * 4 + 4);
   },
 );
+
+test('experts that 4 workers divide are sharded over the others of 16 alone', () => {
+  // 10 bytes of each: one parameter of all 16 GPUs, and of experts what one of 4 workers holds, over 16 ÷ 4 of them.
+  const sizes = beforeShards([{}, { expertWays: 4 }], Float64Array.of(10, 10), 16);
+  expect([...sizes].map((size) => size / 16)).toEqual([10 / 16, 10 / 4]);
+  expect([...beforeShards([{ expertWays: 4 }], Float64Array.of(10), 1)]).toEqual([10]);
+  expect([...beforeShards([{ expertWays: 32 }], Float64Array.of(10), 16)].map((size) => size / 16)).toEqual([
+    10,
+  ]);
+});
 
 test('the matrix library works in 32 MiB on Hopper', () => {
   const { workspace } = memoryOf('pytorch-ddp', { cluster: 'dgx-h100', mode: 'inference' });

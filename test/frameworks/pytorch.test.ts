@@ -166,6 +166,48 @@ describe('optimizer', () => {
     expect(update.stateBytes).toBe(kept * 1000);
   });
 
+  // A temporary of 4 bytes in passes over lists (`_multi_tensor_adam`: √v), none where one pass has all.
+  test.each([
+    ['adam', 'foreach', 4],
+    ['adamw', 'foreach', 4],
+    ['momentum', 'foreach', 0],
+    ['adam', 'fused', 0],
+    ['adamw', 'loop', 0],
+  ] as const)('%s, %s: a temporary of %i bytes per parameter', (optimizer, kernels, width) => {
+    const update = optimizerUpdate(optimizer, kernels, 'fp32', { elements: 1000, tensors: 4 });
+    expect(update.temporaryBytes).toBe(width * 1000);
+  });
+
+  // MultiTensorApply.cuh: 48 tensors of several lists, or 320 chunks of 65,536 elements, in a launch; `loop` launches for each.
+  test.each([
+    ['fused', 1000, 4, 1],
+    ['fused', 1000, 48, 1],
+    ['fused', 1000, 49, 2],
+    ['fused', 320 * 65_536, 1, 1],
+    ['fused', 320 * 65_536 + 1, 1, 2],
+    ['foreach', 100e6, 49, 5],
+    ['loop', 100e6, 49, 49],
+  ] as const)(
+    '%s, %i elements in %i tensors: %i launches of a pass',
+    (kernels, elements, tensors, launches) => {
+      const update = optimizerUpdate('adam', kernels, 'fp32', { elements, tensors });
+      for (const kernel of update.kernels) expect(kernel.launches).toBe(launches);
+    },
+  );
+
+  // `GradScaler.step` reads on the host whether a gradient is infinite, unless the optimizer looks itself (`_maybe_opt_step`).
+  test.each([
+    ['fp16', 'foreach', false, true],
+    ['fp16', 'loop', false, true],
+    ['fp16', 'fused', false, false],
+    ['fp16', 'foreach', true, false],
+    ['bf16', 'foreach', false, false],
+  ] as const)('%s, %s, with an fp32 copy %s: the host waits %s', (precision, kernels, copied, waits) => {
+    const held = { bytesPerElement: copied ? 2 : 4, copied, clipped: false };
+    const update = optimizerUpdate('adam', kernels, precision, { elements: 1000, tensors: 4 }, held);
+    expect(update.hostWaits).toBe(waits);
+  });
+
   test('fp16 unscales gradients first', () => {
     const sizes = { elements: 1000, tensors: 4 };
     const count = (precision: Precision) =>

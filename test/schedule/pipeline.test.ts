@@ -8,6 +8,7 @@ import {
   chunksOfSchedule,
   leastMicroBatches,
   pipelineSchedule,
+  sendsBesideCompute,
   stagesOfRanks,
 } from '../../server/src/schedule/pipelineSchedules.ts';
 import { keptBy, pipelineTimeline } from '../../server/src/schedule/pipelineTimeline.ts';
@@ -339,6 +340,11 @@ describe.each(pipelineSchedules)('%s', (name) => {
       }),
     );
   });
+});
+
+// Megatron-LM, schedules.py: `send_forward_recv_backward` waits; `overlap_p2p_comm` is of interleaving. PyTorch waits at the end of a step.
+it('only GPipe and 1F1B wait for what they send', () => {
+  expect(pipelineSchedules.filter((name) => !sendsBesideCompute(name))).toEqual(['gpipe', '1f1b']);
 });
 
 it('a rank that sends beside its work is free when it has computed', () => {
