@@ -18,6 +18,7 @@ import {
   type KnownCost,
   noWork,
   type OperatorDefinition,
+  type OperatorFacts,
   type OperatorInput,
   type PyTorchFacts,
 } from '../server/src/operators/definition.ts';
@@ -80,14 +81,7 @@ function sectionOf(domain: string): readonly string[] {
       costedAs(row),
       row.documentation,
     ]),
-    ...table(['operator', 'inputs', 'traits', 'layer', 'autocast', 'kernels', 'measured'], (row) => [
-      row.inputs.map(inputText).join(', '),
-      (row.traits ?? []).join(', '),
-      layersText(row.pytorch),
-      row.pytorch.autocast,
-      launchedText(row.pytorch),
-      'rule' in row.runner ? row.runner.rule : row.runner.reason,
-    ]),
+    ...table(['operator', 'inputs', 'traits', 'layer', 'autocast', 'kernels', 'measured'], factCells),
   ];
 
   function table(
@@ -104,6 +98,16 @@ function sectionOf(domain: string): readonly string[] {
     ];
   }
 }
+
+/** All that a definition says beside its rules: who takes a fact away changes the page. */
+export const factCells = ({ inputs, traits = [], pytorch, runner }: OperatorFacts): readonly string[] => [
+  inputs.map(inputText).join(', '),
+  traits.join(', '),
+  layersText(pytorch),
+  pytorch.autocast,
+  launchedText(pytorch),
+  'rule' in runner ? runner.rule : runner.reason,
+];
 
 const layersText = ({ layer, weightedLayer }: PyTorchFacts): string =>
   weightedLayer === undefined ? layer : `${layer} / ${weightedLayer}`;

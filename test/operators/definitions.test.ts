@@ -3,7 +3,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { factCells } from '../../scripts/operatorsPage.ts';
 import { ownCalls } from '../../server/src/benchmark/composedCalls.ts';
+import type { OperatorFacts, OperatorInput } from '../../server/src/operators/definition.ts';
 import { definitionOf, knownOperators } from '../../server/src/operators/registry.ts';
 import onnxInputs from './onnxInputs.json' with { type: 'json' };
 
@@ -119,6 +121,42 @@ test.each([
 ])('autocast runs in %s: %s', (autocast, types) => {
   for (const type of types.split(' ')) {
     expect(definitionOf({ domain: '', type })?.pytorch.autocast, type).toBe(autocast);
+  }
+});
+
+/** The facts with one of them taken away, or in its other value, for each that may be absent. */
+function lessOne(facts: OperatorFacts): readonly OperatorFacts[] {
+  const { inputs, traits = [], pytorch } = facts;
+  const changed = (index: number, change: Partial<OperatorInput>): OperatorFacts => ({
+    ...facts,
+    inputs: inputs.map((input, at) => (at === index ? { ...input, ...change } : input)),
+  });
+  return [
+    ...traits.map((trait) => ({ ...facts, traits: traits.filter((each) => each !== trait) })),
+    ...inputs.map((_, index) => ({ ...facts, inputs: inputs.filter((__, at) => at !== index) })),
+    ...inputs.map(({ gradient }, index) => changed(index, { gradient: !gradient })),
+    ...inputs.map(({ role }, index) => changed(index, { role: role === 'data' ? 'weight' : 'data' })),
+    ...inputs.flatMap(({ variadic, ...input }, index) =>
+      variadic === undefined ? [] : { ...facts, inputs: inputs.with(index, input) },
+    ),
+    ...(['weightedLayer', 'view', 'operands', 'backwardKernels', 'columnsPerBlock', 'channelReads'] as const)
+      .filter((fact) => pytorch[fact] !== undefined)
+      .map((fact) => {
+        const { [fact]: _, ...others } = pytorch;
+        return { ...facts, pytorch: others };
+      }),
+    ...(pytorch.backwardKernels ?? []).map((_, at, all) => ({
+      ...facts,
+      pytorch: { ...pytorch, backwardKernels: all.filter((__, index) => index !== at) },
+    })),
+  ];
+}
+
+test('docs/operators.md has every fact of every definition, so that none goes unnoticed', () => {
+  for (const definition of knownOperators()) {
+    const written = factCells(definition).join('|');
+    for (const less of lessOne(definition))
+      expect(factCells(less).join('|'), definition.type).not.toBe(written);
   }
 });
 
