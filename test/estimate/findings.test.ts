@@ -193,3 +193,18 @@ test('servers limit the step from the first number of nodes whose work exceeds w
   expect((Number(from) * busy) / 4).toBeGreaterThan(1);
   expect(((Number(from) - 1) * busy) / 4).toBeLessThanOrEqual(1);
 });
+
+test('steps on more nodes than GPUs need are not taken for those of fewer GPUs of the same job', () => {
+  const wide = 'inputs: { x: "float32[batch, 2048]" }\nlayers:\n  - fc: Linear(2048) * 8\n';
+  const found = (...sizes: readonly ScenarioRequest[]): readonly string[] => {
+    const opened = openLayerSpec(wide, 'm.layers.yaml');
+    return sizes.map((size) => {
+      const { cost } = estimateModel(opened, [{ cluster: 'dgx-1-v100', batch: 64, ...size }]);
+      return (cost?.findings ?? []).map(({ message }) => message).join('\n');
+    });
+  };
+  const [alone] = found({ gpus: 32 });
+  expect(alone).toMatch(/weak scaling efficiency is 51 %. 8 still have 76 %/);
+  // Eight on four nodes have 24 %.
+  expect(found({ gpus: 8, nodes: 4 }, { gpus: 32 })[1]).toBe(alone);
+});

@@ -146,6 +146,18 @@ describe('sizes', () => {
     expect(codes).toEqual(expected);
   });
 
+  // One GPU of the cluster is always among the workers.
+  test.each([
+    [3, 4, undefined],
+    [4, 4, '`other-count` is 4 of 4 GPUs; costs assume 3'],
+    [9, 4, '`other-count` is 9 of 4 GPUs; costs assume 3'],
+    [1, 1, undefined],
+    [2, 1, '`other-count` is 2 of 1 GPU; costs assume 0'],
+  ])('%i other GPUs of %i: %s', (count, gpus, message) => {
+    const workers = { others: { gpu: 'k80', count } };
+    expect(resolve([{ cluster: 'dgx-a100', gpus, batch: 1, workers }]).issues[0]?.message).toBe(message);
+  });
+
   test('an uneven split is costed for the fuller nodes, with a warning', () => {
     expect(resolve([{ cluster: 'dgx-a100', gpus: 12, batch: 1 }]).codes).toEqual([]);
     expect(resolve([{ cluster: 'dgx-a100', nodes: 3, gpus: 8, batch: 1 }]).issues[0]?.message).toBe(

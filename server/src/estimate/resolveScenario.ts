@@ -407,7 +407,7 @@ function reportOtherGpus(workers: WorkersScenario | undefined, gpus: number, rep
       `\`other-gpu\` is \`${others.gpu}\`, which is not a built-in GPU${hint}; \`layercost clusters\` lists them`,
       'workers',
     );
-  } else if (others.count > gpus) {
+  } else if (others.count > Math.max(1, gpus - 1)) {
     report(
       'warning',
       'scenario/invalid',
