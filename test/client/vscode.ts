@@ -65,8 +65,14 @@ export const window = {
   withProgress: (_: unknown, work: (progress: unknown, token: unknown) => unknown) =>
     work({ report: () => {} }, { isCancellationRequested: false }),
 };
+export const Uri = { parse: (path: string) => ({ path, scheme: 'file' }) };
+/** Of the one folder of the window. */
+const folder = '/work/';
 export const workspace = {
   textDocuments: [],
+  getWorkspaceFolder: ({ path }: { readonly path: string }) =>
+    editor.workspace && path.startsWith(folder) ? {} : undefined,
+  asRelativePath: ({ path }: { readonly path: string }) => path.slice(folder.length),
   get workspaceFolders() {
     return editor.workspace ? [{}] : undefined;
   },

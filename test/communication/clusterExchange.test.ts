@@ -99,6 +99,11 @@ describe('groups of a job', () => {
       concurrent: 1,
     });
     expect(placeGroup(cluster('k80-10gbe'), placeGpus(16, 4), 'across nodes').concurrent).toBe(4);
+    // Of 6 ports beside 4 GPUs each takes 2, so that one waits for 8 sixths.
+    const { network, ...k80 } = cluster('k80-10gbe');
+    if (network === undefined) throw new Error('no network');
+    const odd = { ...k80, network: { ...network, nics: { ...network.nics, value: 6 } } };
+    expect(placeGroup(odd, placeGpus(16, 4), 'across nodes').concurrent).toBeCloseTo(8 / 6, 12);
     expect(placeGroup(cluster('dgx-a100'), place, 'node').placement).toEqual({ nodes: 1, gpusPerNode: 8 });
     expect(placeGroup(cluster('dgx-a100'), place, 'all').placement).toEqual(place);
   });

@@ -159,7 +159,10 @@ describe('unlike workers', () => {
     const [even, uneven] = [cost({}), cost({ workers: { imbalance: 1.5 } })];
     expect(uneven.imbalance?.factor).toBe(1.5);
     expect(uneven.imbalance?.time).toBeCloseTo((uneven.time.step ?? 0) - (even.time.step ?? 0), 12);
+    // What the step would be shorter by, over the step.
+    const saved = (uneven.imbalance?.time ?? Number.NaN) / (uneven.time.step ?? Number.NaN);
     expect(uneven.limit.kind).toBe('imbalance');
+    expect(uneven.limit.share).toBeCloseTo(saved, 2);
   });
 
   test('a batch that does not divide counts as it is, and the step as its largest share', () => {
