@@ -3,9 +3,11 @@
 import { describe, expect, test } from 'vitest';
 import { openModel } from '../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
+import { addedGradients } from '../../server/src/estimate/memory/backwardMemory.ts';
 import { beforeShards } from '../../server/src/estimate/memory/heldParameters.ts';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
+import { chain } from '../support/trainingGraph.ts';
 
 // 2 × (1,024 × 1,024 + 1,024) parameters.
 const elements = 2 * (1024 * 1024 + 1024);
@@ -111,6 +113,13 @@ test.each(['fp32', 'bf16'] as const)(
     expect(workspace - library).toBe(2 * 64 * 100_000 * 4 + 4);
   },
 );
+
+test('a gradient that is added to a sum is there beside it, unless a shard of it is sent', () => {
+  const training = chain([{ parameters: 10 }, { parameters: 30 }]);
+  const sizes = Float64Array.of(40, 120);
+  expect([...addedGradients(training, 160, sizes, 1)]).toEqual([160 + 40, 160 + 120]);
+  expect([...addedGradients(training, 160, sizes, 4)]).toEqual([160 / 4, 160 / 4]);
+});
 
 test('experts that 4 workers divide are sharded over the others of 16 alone', () => {
   // 10 bytes of each: one parameter of all 16 GPUs, and of experts what one of 4 workers holds, over 16 ÷ 4 of them.

@@ -65,6 +65,26 @@ test.each<[number, number, number, number]>([
   expect(totals.run?.steps).toBe(steps);
 });
 
+test.each<[ScenarioRequest, number]>([
+  [{ gpus: 8, batch: 4 }, 32],
+  [{ gpus: 8, batch: 4, accumulate: 3 }, 96],
+  // The busiest GPU has room for 2 samples in each pass, but no more than 33 are trained on.
+  [{ gpus: 8, accumulate: 4, globalBatch: 33 }, 33],
+  [{ gpus: 8, batch: 4, mode: 'inference' }, 32],
+])('%j has %i samples in a step', (request, samples) => {
+  const { time, throughput } = costOf({ cluster: 'dgx-a100', ...request }).totals;
+  expect((throughput ?? 0) * (time.step ?? 0)).toBeCloseTo(samples, 6);
+});
+
+test('a single GPU takes the whole of a batch that does not divide, in as many passes', () => {
+  const shared = costOf({ cluster: 'dgx-a100', gpus: 8, accumulate: 4, globalBatch: 35 }).totals;
+  const single = costOf({ cluster: 'dgx-a100', gpus: 1, accumulate: 4, batch: 9 }).totals;
+  expect(shared.strongScalingEfficiency).toBeCloseTo(
+    (single.time.step ?? Number.NaN) / (8 * (shared.time.step ?? Number.NaN)),
+    9,
+  );
+});
+
 test('a run is no more exact than its steps', () => {
   const run = { samples: 1000, epochs: 1, start: seconds(60) };
   const known = costOf({ cluster: 'titan-x-pascal', gpus: 1, batch: 8, run });

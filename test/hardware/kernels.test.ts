@@ -4,7 +4,7 @@ import { computePath } from '../../server/src/hardware/computePath.ts';
 import { sustainedMatmuls } from '../../server/src/hardware/corrections.ts';
 import { curvesOf, type MatmulCurve } from '../../server/src/hardware/curves.ts';
 import { builtInGpus, findGpu } from '../../server/src/hardware/gpus.ts';
-import { convolutionTime } from '../../server/src/hardware/kernels/convolutionTime.ts';
+import { convolutionTime, savedByTransforms } from '../../server/src/hardware/kernels/convolutionTime.ts';
 import {
   gemmTime,
   type MatmulSizes,
@@ -62,6 +62,20 @@ describe('convolutions', () => {
     fourier: false,
   };
   const curve = { ...perfect, winograd: undefined, transforms: 1, fourier: undefined };
+
+  // F(4×4, 3×3): 9 · 16 products for 36. Tiles of 32 × 32 for 5 × 5: 2 · 25 · 28² for 8 · 32 · 17.
+  test.each([
+    [true, false, 9, 4],
+    [false, false, 9, 1],
+    [false, true, 25, (2 * 25 * 28 * 28) / (8 * 32 * 17)],
+    [false, true, 31 * 31, (2 * 31 * 31 * 4) / (8 * 32 * 17)],
+    [false, true, 32 * 32, 1],
+  ])(
+    'transforms (Winograd %s, Fourier %s) of %i elements save a factor of %f',
+    (winograd, fourier, kernelElements, saved) => {
+      expect(savedByTransforms({ ...shape, winograd, fourier, kernelElements })).toBeCloseTo(saved, 12);
+    },
+  );
 
   test('forward is the matmul of images · positions by filters by channels · kernel elements', () => {
     const matmul = { batch: 1, m: 64 * 28 * 28, n: 128, k: 128 * 9 };

@@ -159,4 +159,7 @@ it('two results are compared by the names of layers', () => {
   ]);
   expect(step).toEqual({ first: 0.5, second: 0.5, ratio: 1 });
   expect(compareResults(second, first).rows.map(({ name }) => name)).toEqual(['fc', 'new']);
+  // A timer too coarse for a layer has nothing to compare with.
+  const nothing = { ...first, layers: [{ ...layer, forward: seconds(0) }] };
+  expect(compareResults(nothing, second).rows[0]?.forward).toEqual({ first: 0, second: 0.05, ratio: null });
 });
