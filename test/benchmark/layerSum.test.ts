@@ -44,7 +44,11 @@ it('sums layers, and in backward what several of them make', () => {
 });
 
 it('takes one pass of several', () => {
-  expect(layerSum(measured(), { ...plain, accumulate: 2 })?.forward).toEqual({ layers: 0.4, step: 0.2 });
+  expect(layerSum(measured(), { ...plain, accumulate: 2 })).toEqual({
+    forward: { layers: 0.4, step: 0.2 },
+    backward: { layers: 0.75, step: 0.375 },
+    both: { layers: 1.15, step: 0.575 },
+  });
 });
 
 it('is nothing without a step or without layers', () => {
