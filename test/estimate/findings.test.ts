@@ -9,6 +9,7 @@ import type { OperationTime } from '../../server/src/communication/operationTime
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import type { EstimatedStep } from '../../server/src/estimate/findings/estimatedStep.ts';
 import { launchBound } from '../../server/src/estimate/findings/launchBound.ts';
+import { littleMemoryLeft } from '../../server/src/estimate/findings/littleMemoryLeft.ts';
 import { loadImbalance } from '../../server/src/estimate/findings/loadImbalance.ts';
 import { oversubscribedNetwork } from '../../server/src/estimate/findings/oversubscribedNetwork.ts';
 import { serverSaturated } from '../../server/src/estimate/findings/serverSaturated.ts';
@@ -20,7 +21,7 @@ import { reservedMemory } from '../../server/src/estimate/memory/reservedMemory.
 import { messageCosts } from '../../server/src/estimate/messageCosts.ts';
 import { planStep, timelineOf, timesAlone } from '../../server/src/estimate/plan/stepPlan.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
-import { bytesPerSecond, seconds } from '../../server/src/model/units.ts';
+import { bytes, bytesPerSecond, seconds } from '../../server/src/model/units.ts';
 
 const spec = 'inputs: { x: "float32[batch, 1024]" }\nlayers:\n  - fc: Linear(1024) * 8\n';
 
@@ -178,6 +179,27 @@ test.each([
   expect(found?.message).toMatch(message);
   if (typeof fix === 'string') expect(found?.fix).toBe(fix);
   else expect(found?.fix).toMatch(fix);
+});
+
+test.each([
+  ['the step alone', 74, 72, 74],
+  ['variables that hold tensors', 71, 73, 73],
+])('the most that the allocator reserves, for %s', (_, high, held, most) => {
+  const gibibytes = (count: number) => bytes(count * 2 ** 30);
+  const step = stepOf({ cluster: 'a100-sxm-80gb', gpus: 1, batch: 8 });
+  const [found] = littleMemoryLeft({
+    ...step,
+    memory: { ...step.memory, peak: gibibytes(70), capacity: gibibytes(75) },
+    reserved: () => ({
+      bounds: { low: gibibytes(70), high: gibibytes(high) },
+      fitsIn: () => true,
+      surelyFitsIn: () => false,
+      held: () => ({ peak: gibibytes(71), reserved: gibibytes(held) }),
+    }),
+  });
+  expect(found?.message).toContain(`the caching allocator reserves up to ${most}.0 GiB`);
+  expect(found?.message).toContain(`The step needs ${high}.5 GiB or more; `);
+  expect(found?.message).toContain('70.0 GiB at once, 71.0 GiB while Python variables keep tensors alive');
 });
 
 test('servers limit the step from the first number of nodes whose work exceeds what GPUs compute', () => {

@@ -675,6 +675,8 @@ test.each([
   [28, 3, 1, 1, 28],
   [7, 7, 1, 0, 1],
   [4, 2, 2, 1, 3],
+  // The third window would begin where the image ends.
+  [3, 2, 2, 1, 2],
 ])(
   'a window over %i of %i, step %i, padded by %i, takes %i positions',
   (size, kernel, stride, pad, count) => {
