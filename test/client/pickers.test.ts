@@ -27,6 +27,24 @@ const clusters = [
     isNetworked: true,
     kind: 'cluster',
   },
+  {
+    name: 'odd',
+    title: 'Nodes of 6',
+    gpu: 'V100',
+    gpusPerNode: 6,
+    links: 'NVLink 2',
+    isNetworked: true,
+    kind: 'cluster',
+  },
+  {
+    name: 'box',
+    title: 'One box',
+    gpu: 'A100',
+    gpusPerNode: 8,
+    links: 'NVLink 3',
+    isNetworked: false,
+    kind: 'cluster',
+  },
   { name: 't4', title: 'T4', gpu: 'T4', gpusPerNode: 1, links: '', isNetworked: false, kind: 'gpu' },
 ];
 const frameworks = [{ name: 'horovod', documentation: 'Horovod', overlaps: 'gradients' }];
@@ -91,6 +109,27 @@ test.each([
       ['cluster', 't4', global],
       ['gpus', undefined, global],
       ['nodes', undefined, global],
+    ],
+    undefined,
+  ],
+  [
+    'a cluster whose nodes 16 GPUs do not fill',
+    commands.chooseCluster,
+    { picked: 'Nodes of 6' },
+    [
+      ['cluster', 'odd', workspace],
+      ['gpus', undefined, workspace],
+      ['nodes', undefined, workspace],
+    ],
+    undefined,
+  ],
+  [
+    'a single node, smaller than 16 GPUs',
+    commands.chooseCluster,
+    { picked: 'One box' },
+    [
+      ['cluster', 'box', workspace],
+      ['gpus', undefined, workspace],
     ],
     undefined,
   ],
