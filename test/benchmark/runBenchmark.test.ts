@@ -153,11 +153,13 @@ describe('an interpreter that cannot be started', () => {
     const found = [
       { path: '/opt/python3', version: '3.12.1', hasTorch: true },
       { path: '/usr/bin/python3', version: '3.14.0', hasTorch: false },
+      { path: '/usr/bin/python3.9', version: '3.9.0', hasTorch: true },
+      { path: '/usr/bin/python3.8', version: '3.8.20', hasTorch: true },
       { path: '/usr/bin/python2', version: '2.7.18', hasTorch: true },
     ];
     const { failure } = await run('good', { python: '/nowhere/python3', findPythons: async () => found });
     expect(failure?.message).toMatch(
-      /\. Found: \/opt\/python3 \(3\.12\.1, with torch\), \/usr\/bin\/python3 \(3\.14\.0, without torch\), \/usr\/bin\/python2 \(2\.7\.18, older than 3\.9\)$/,
+      /\. Found: \/opt\/python3 \(3\.12\.1, with torch\), \/usr\/bin\/python3 \(3\.14\.0, without torch\), \/usr\/bin\/python3\.9 \(3\.9\.0, with torch\), \/usr\/bin\/python3\.8 \(3\.8\.20, older than 3\.9\), \/usr\/bin\/python2 \(2\.7\.18, older than 3\.9\)$/,
     );
     const none = await run('silent', { findPythons: async () => [] });
     expect(none.failure?.message).toMatch(/No Python was found in the folders of PATH$/);

@@ -36,6 +36,7 @@ describe('ticks', () => {
   it('sizes are in binary units, and rates in decades', () => {
     expect(binaryTicks(3.4 * 2 ** 30, 4)).toEqual([0, 1, 2, 3].map((each) => each * 2 ** 30));
     expect(decadeTicks(0.5, 2000)).toEqual([1, 10, 100, 1000]);
+    expect(decadeTicks(1, 100)).toEqual([1, 10, 100]);
     expect(decadeTicks(10, 100)).toEqual([10, 20, 50, 100]);
   });
 

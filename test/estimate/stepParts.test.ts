@@ -81,7 +81,10 @@ describe('input', () => {
   });
 
   test('cores of the host decode for its GPUs: 256 samples by 32 cores of 100 each', () => {
-    expect(cost({ input: { sampleBytes, decodeRate: 100 } }, stored).input?.decoding).toBeCloseTo(0.08, 9);
+    const input = { sampleBytes, decodeRate: 100 };
+    expect(cost({ input }, stored).input?.decoding).toBeCloseTo(0.08, 9);
+    // Of half of the node a job has half of the cores.
+    expect(cost({ input, gpus: 2 }, stored).input?.decoding).toBeCloseTo(0.08, 9);
   });
 
   test('a part that is not known is said, not counted as nothing', () => {

@@ -39,8 +39,12 @@ const profiled: ProfiledStep = {
   timeOf: (operation) => seconds(50e-6 + ('bytes' in operation ? operation.bytes : 0) / 1e9),
 };
 
-const exchangeOf = (name: string, options: Record<string, string>, workers: WorkerGroup): Exchange =>
-  resolveFramework({ name, options }).behaviour.exchange(gradients, workers, profiled);
+const exchangeOf = (
+  name: string,
+  options: Record<string, string>,
+  workers: WorkerGroup,
+  of: readonly Gradient[] = gradients,
+): Exchange => resolveFramework({ name, options }).behaviour.exchange(of, workers, profiled);
 
 /** Every value of every option that lists its values, one at a time. */
 const variants = ({ options }: FrameworkEntry): readonly Record<string, string>[] => [
@@ -159,6 +163,39 @@ test('Megatron-LM sends one buffer behind backward; with overlap, buckets during
     ...ready.map((after) => [after, update]),
     ...[0, 8].map((position) => [update, { pass: 'forward', position }]),
   ]);
+});
+
+test.each([
+  [8, 1, 40e6],
+  [64, 8, 64e6],
+])('buckets of Megatron-LM close at %i GPUs on %i nodes when they have %f elements', (gpus, nodes, least) => {
+  const wide = gradients.map((gradient) => ({ ...gradient, elements: 50 * gradient.elements }));
+  const sent = exchangeOf('megatron', { 'overlap-grad-reduce': 'true' }, group(gpus, nodes), wide).messages;
+  const elements = sent.map((message) => message.gradients.map((gradient) => gradient.elements));
+  const sum = (sizes: readonly number[]): number => sizes.reduce((total, size) => total + size, 0);
+  expect(elements.length).toBeGreaterThan(2);
+  for (const sizes of elements.slice(0, -1)) {
+    expect(sum(sizes)).toBeGreaterThanOrEqual(least);
+    expect(sum(sizes.slice(0, -1))).toBeLessThan(least);
+  }
+});
+
+test('ZeRO sends a bucket when the first gradient is ready that it has no room for', () => {
+  const options = { stage: '2', 'overlap-comm': 'true', 'reduce-bucket-size': '2.5e6' };
+  const scatters = exchangeOf('deepspeed-zero', options, group(4, 1)).messages.filter(
+    ({ after }) => after.pass === 'backward',
+  );
+  // 1.2 + 1.1, then 1.0 + 0.9, 0.8 + 0.7 + 0.6, 0.5 + 0.4 + 0.3 + 0.2 + 0.1 million elements, and biases.
+  expect(scatters.map((message) => message.gradients.length / 2)).toEqual([2, 2, 3, 5]);
+  expect(scatters.map(({ after }) => after)).toEqual(
+    [2, 4, 7, layers - 1].map((position) => ({ pass: 'backward', position })),
+  );
+});
+
+test('Horovod copies a gradient that is all alone into no buffer', () => {
+  const options = { 'fusion-mb': '1' };
+  expect(exchangeOf('horovod', options, group(4, 1)).buffers).toBe(2 ** 20);
+  expect(exchangeOf('horovod', options, group(4, 1), gradients.slice(0, 1)).buffers).toBe(0);
 });
 
 test('Megatron-LM gathers weights ahead of forward only where it scatters gradients during backward', () => {

@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest';
-import { readSettings, scenarioOfSettings, settingsForModel } from '../../server/src/lsp/settings.ts';
+import {
+  readSettings,
+  scenarioOfSettings,
+  settingsForModel,
+  withScenario,
+} from '../../server/src/lsp/settings.ts';
 
 const check = (sent: unknown) => {
   const { settings, problems } = readSettings(sent);
@@ -65,4 +70,14 @@ test.each([
 ])('an entry of one model, %j', (entry, problem) => {
   const { settings } = readSettings({ models: { 'a.onnx': entry } });
   expect(settingsForModel(settings, '/models/a.onnx').problems).toEqual([problem]);
+});
+
+test('dimensions of one model add to those of all, and win over them', () => {
+  const { settings } = readSettings({ dimensions: { seq: 128, width: 64 } });
+  expect(withScenario(settings, { dimensions: { seq: 512, past: 4 } }).settings.dimensions).toEqual({
+    seq: 512,
+    width: 64,
+    past: 4,
+  });
+  expect(withScenario(settings, { batch: 2 }).settings.dimensions).toEqual({ seq: 128, width: 64 });
 });

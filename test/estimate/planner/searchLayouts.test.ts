@@ -136,6 +136,18 @@ describe('TinyLlama on 8 GPUs', () => {
       expect(result.why).toContain(why);
     });
 
+    it('says by how much the next differs on another number of GPUs', () => {
+      const choose = (goal: PlanGoal, ...some: readonly PlannedLayout[]) => {
+        const result = chooseLayout(some, goal);
+        return 'problem' in result ? result.problem : result.why;
+      };
+      const [slow, fast] = [planned(8, 12, 30), planned(16, 10, 30, 2)];
+      expect(choose('fewest', slow, fast)).toMatch(/takes 2\.00 s less a step and 67 % more GPU-hours\.$/);
+      expect(choose('fastest', slow, fast)).toMatch(
+        /takes 2\.00 s longer a step and 40 % fewer GPU-hours\.$/,
+      );
+    });
+
     it('says that none ends in time', () => {
       expect(chooseLayout(layouts, 'cheapest', 3600)).toEqual({
         problem: 'No layout ends within 1.00 h: the fastest takes 1.67 h; use more GPUs, or a later deadline',

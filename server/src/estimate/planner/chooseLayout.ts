@@ -45,7 +45,7 @@ export function chooseLayout(
   const tooLate = ranked.find((each) => !inTime.includes(each) && compare[goal](each, chosen) < 0);
   return {
     chosen,
-    why: whyLater(tooLate, deadline) ?? (next === undefined ? '' : whyNext(chosen, next, goal)),
+    why: whyLater(tooLate, deadline) ?? (next === undefined ? '' : whyNext(chosen, next)),
   };
 }
 
@@ -85,7 +85,8 @@ function whyLater(late: PlannedLayout | undefined, deadline: number | undefined)
   return `${nameOf(late)} would be better, and ends ${formatTime(seconds(over))} too late.`;
 }
 
-function whyNext(chosen: PlannedLayout, next: PlannedLayout, goal: PlanGoal): string {
+/** On as many GPUs the next is no faster, whatever the goal. */
+function whyNext(chosen: PlannedLayout, next: PlannedLayout): string {
   const longer = formatTime(seconds(Math.abs(next.layout.step - chosen.layout.step)));
   const slower = next.layout.step >= chosen.layout.step ? `${longer} longer` : `${longer} less`;
   if (next.gpus !== chosen.gpus) {
@@ -94,7 +95,7 @@ function whyNext(chosen: PlannedLayout, next: PlannedLayout, goal: PlanGoal): st
     return `The next, ${nameOf(next)}, takes ${slower} a step and ${hours}.`;
   }
   const part = whySlower(next.layout, chosen.layout);
-  return `The next, ${nameOf(next)}, takes ${slower} a step${part === '' || (goal === 'fewest' && next.layout.step < chosen.layout.step) ? '' : `: ${part}`}.`;
+  return `The next, ${nameOf(next)}, takes ${slower} a step${part === '' ? '' : `: ${part}`}.`;
 }
 
 /** `16 GPUs with tp 2, pp 4 and pytorch-ddp`. */
