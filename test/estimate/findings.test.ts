@@ -181,6 +181,12 @@ test.each([
   else expect(found?.fix).toMatch(fix);
 });
 
+test.each([1, 8, 100])('a batch of %i fits where its peak does, and not in a byte less', (batch) => {
+  const { memory } = stepOf({ cluster: 'a100-sxm-80gb', gpus: 1, batch });
+  expect(memory.largestBatch(memory.peak + 1)).toBe(batch);
+  expect(memory.largestBatch(memory.peak - 1)).toBe(batch - 1);
+});
+
 test.each([
   ['the step alone', 74, 72, 74],
   ['variables that hold tensors', 71, 73, 73],

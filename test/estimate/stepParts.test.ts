@@ -4,10 +4,12 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { estimateStep } from '../../server/src/estimate/estimateStep.ts';
 import { planForGpus, planStep, timelineOf } from '../../server/src/estimate/plan/stepPlan.ts';
+import { sumsOf } from '../../server/src/estimate/plan/stepSpread.ts';
 import { expectedMaximum, imbalanceFactor } from '../../server/src/estimate/plan/workerImbalance.ts';
 import type { ClusterProfile } from '../../server/src/hardware/clusterProfile.ts';
 import { findCluster } from '../../server/src/hardware/clusters.ts';
 import type { Scenario } from '../../server/src/model/scenario.ts';
+import { sumOf } from '../../server/src/model/sumOf.ts';
 import { bytes, bytesPerSecond, seconds } from '../../server/src/model/units.ts';
 import { chain } from '../support/trainingGraph.ts';
 
@@ -311,4 +313,13 @@ test('the parts of a step add up, whatever is described', () => {
     expect([name, parts]).toEqual([name, expect.closeTo(time.step ?? 0, 9)]);
     expect(time.exposedCommunication).toBeLessThanOrEqual((time.communication ?? 0) + 1e-12);
   }
+});
+
+test('the range of a step counts each of its passes, and the update once', () => {
+  const { times, updateTimes } = planStep(model, scenario({ cluster: v100.name }), v100);
+  const sum = (passes: number, isTraining: boolean) =>
+    sumsOf({ times, updateTimes, passes, isTraining })('middle');
+  const [forward, backward] = [sumOf(times.forward.middle), sumOf(times.backward.middle)];
+  expect(sum(3, true)).toBeCloseTo(3 * (forward + backward) + sumOf(updateTimes.middle), 12);
+  expect(sum(1, false)).toBeCloseTo(forward, 12);
 });

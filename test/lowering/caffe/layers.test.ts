@@ -667,6 +667,24 @@ test('every layer of the table has a row above, or no cost to tell', () => {
   expect(missing).toEqual([]);
 });
 
+// spp_layer.cpp, GetPoolingParam: kernel ⌈size / bins⌉, padded by half of what the bins have more than the image, rounded up.
+test.each([
+  [7, [7, 4, 2], [0, 1, 1]],
+  [14, [14, 7, 4], [0, 0, 1]],
+  [13, [13, 7, 4], [0, 1, 2]],
+])('a pyramid over %i: windows of %j, padded by %j', (size, kernels, pads) => {
+  const layer = 'layer { name: "l" type: "SPP" bottom: "x" top: "y" spp_param { pyramid_height: 3 } }';
+  const pools = (open({ inputs: { x: [1, 8, size, size] }, layer }).analysis?.graph.operators ?? []).filter(
+    ({ type }) => type === 'MaxPool',
+  );
+  const first = (name: string) =>
+    pools.map(({ attributes }) => {
+      const given = attributes.get(name);
+      return given?.kind === 'ints' ? given.value[0] : undefined;
+    });
+  expect([first('kernel_shape'), first('pads')]).toEqual([kernels, pads]);
+});
+
 /** pooling_layer.cpp, Reshape. */
 test.each([
   [55, 3, 2, 0, 27],

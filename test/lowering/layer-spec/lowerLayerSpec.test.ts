@@ -129,6 +129,14 @@ it.each([
 });
 
 describe('issues stand at the argument that is wrong', () => {
+  it("padding='same' beside a stride along one axis", () =>
+    check(`
+inputs: { image: 'float32[batch, 3, 32, 32]' }
+layers:
+  - conv: Conv2d(8, kernel_size=3, stride=(1, 2), padding='same')
+#                                                 ^^^^^^^^^^^^^^ [spec/argument] padding='same' is for a stride of 1, not 1 × 2; give the padding as a number
+`));
+
   it('sizes that contradict the input', () =>
     check(`
 inputs: { image: 'float32[batch, 3, 32, 32]' }
