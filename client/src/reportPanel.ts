@@ -59,6 +59,12 @@ export interface ReportPanels extends vscode.Disposable {
 
 export function reportPanels(actions: PanelActions): ReportPanels {
   const open = new Map<string, OpenPanel>();
+  /** What was tried in the report is drawn in the scaling page of the same model too. */
+  const triedIn = (reported: PageOfModel): readonly ScenarioChange[] =>
+    reported.page === 'scaling' ? (open.get(keyOf({ ...reported, page: 'report' }))?.compared() ?? []) : [];
+  const shareTried = (reported: PageOfModel): void => {
+    if (reported.page === 'report') open.get(keyOf({ ...reported, page: 'scaling' }))?.refresh();
+  };
   return {
     show: (reported, page, nonce) => {
       const key = keyOf(reported);
@@ -69,8 +75,23 @@ export function reportPanels(actions: PanelActions): ReportPanels {
       }
       open.set(
         key,
-        openPanel(reported, page, nonce, actions, () => open.delete(key)),
+        openPanel(
+          reported,
+          page,
+          nonce,
+          {
+            ...actions,
+            askForPage: (of, tried, ...rest) =>
+              actions.askForPage(of, { ...tried, compared: [...tried.compared, ...triedIn(of)] }, ...rest),
+          },
+          () => shareTried(reported),
+          () => {
+            open.delete(key);
+            shareTried(reported);
+          },
+        ),
       );
+      if (triedIn(reported).length > 0) open.get(key)?.refresh();
     },
     refresh: (model) => {
       for (const panel of open.values()) if (panel.model === model.toString()) panel.refresh();
@@ -90,6 +111,8 @@ interface OpenPanel extends vscode.Disposable {
   readonly model: string;
   readonly reveal: () => void;
   readonly refresh: () => void;
+  /** What was tried in it. */
+  readonly compared: () => readonly ScenarioChange[];
 }
 
 /** A text that is typed into is asked about when it rests so long, in milliseconds. */
@@ -106,6 +129,7 @@ function openPanel(
   first: ReportResult,
   nonce: string,
   actions: PanelActions,
+  hasTried: () => void,
   closed: () => void,
 ): OpenPanel {
   const panel = vscode.window.createWebviewPanel(
@@ -159,6 +183,7 @@ function openPanel(
         clearTimeout(timer);
         if (!message.whole) return totals();
         compared = [...compared.filter((each) => !isEqual(each, change)), change].slice(-mostCompared);
+        hasTried();
         return load();
       case 'save':
         return savePicture(reported.model, message.name, message.data);
@@ -167,6 +192,7 @@ function openPanel(
         change = {};
         // They were changes of another scenario.
         compared = [];
+        hasTried();
         return load();
       case 'ready':
         clearTimeout(silent);
@@ -198,6 +224,7 @@ function openPanel(
   return {
     model: reported.model.toString(),
     reveal: () => panel.reveal(undefined, true),
+    compared: () => compared,
     refresh: () => {
       clearTimeout(timer);
       timer = setTimeout(() => void load(), rest);

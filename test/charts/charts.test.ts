@@ -103,9 +103,10 @@ describe.each(charts.map((chart) => [chart?.name ?? 'nothing was drawn', chart] 
       expect(svg.match(/<\/[a-z]+>/g)).toHaveLength(opened);
     });
 
-    it('draws within its frame', () => {
-      const [, width, height] = /viewBox="0 0 (\d+) (\d+)"/.exec(svg) ?? [];
-      for (const [, name, value] of svg.matchAll(/ (x|y|cx|cy|x1|y1|x2|y2)="([^"]+)"/g)) {
+    it.each(['svg', 'narrow'] as const)('draws within its frame: %s', (kind) => {
+      const drawing = chart?.[kind] ?? '';
+      const [, width, height] = /viewBox="0 0 (\d+) (\d+)"/.exec(drawing) ?? [];
+      for (const [, name, value] of drawing.matchAll(/ (x|y|cx|cy|x1|y1|x2|y2)="([^"]+)"/g)) {
         const most = Number(name?.includes('x') ? width : height);
         expect(Number(value)).toBeGreaterThanOrEqual(0);
         expect(Number(value)).toBeLessThanOrEqual(most);
@@ -125,6 +126,14 @@ it('what has nothing to show is not drawn', () => {
   expect(icicleChart({ name: 'a', title: 'a', root: leaf('m', 0), textOf: String })).toBeUndefined();
   expect(rooflineChart({ gpu: 'g', what: 'fp32', peak: 1, bandwidth: 1, points: [] })).toBeUndefined();
   expect(scalingChart([{ title: '', marks: [mark(1, 1)] }], false)).toBeUndefined();
+});
+
+it.each([
+  [0.7, /efficiency goes from 100 % to 70 %/],
+  [0.9999, /efficiency stays at 100 %/],
+])('says how the efficiency of %f goes', (last, expected) => {
+  const chart = scalingChart([{ title: '', marks: [mark(1, 1), mark(8, last)] }], false);
+  expect(chart?.summary).toMatch(expected);
 });
 
 describe('several scaling curves', () => {

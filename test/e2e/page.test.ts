@@ -83,7 +83,9 @@ describe.each(Object.keys(themes))('in %s', (theme) => {
   });
 
   it.each([
+    ['report', 420],
     ['report', 480],
+    ['scaling', 420],
     ['report', 1024],
     ['report', 1600],
     ['scaling', 1024],
@@ -94,6 +96,22 @@ describe.each(Object.keys(themes))('in %s', (theme) => {
     await page.close();
   });
 });
+
+it.each(['report', 'scaling'])(
+  'both plots of the scaling curve are read without scrolling: %s',
+  async (name) => {
+    const page = await show(name, 'light', 420);
+    const [drawing, box] = await page.evaluate<readonly (readonly number[])[]>(
+      `[...document.querySelectorAll('.either .chart')].filter((each) => each.clientWidth > 0 || each.getBoundingClientRect().width > 0)
+      .flatMap((each) => [each, each.closest('figure')]).map((each) => [each.getBoundingClientRect().width, each.scrollWidth - each.clientWidth])`,
+    );
+    expect(drawing?.[0]).toBeLessThanOrEqual(420);
+    expect(box?.[1]).toBe(0);
+    // Letters of 12 units are not drawn smaller than ten pixels.
+    expect((12 * (drawing?.[0] ?? Number.NaN)) / 420).toBeGreaterThanOrEqual(10);
+    await page.close();
+  },
+);
 
 it('the keyboard sorts and goes along the rows', async () => {
   const page = await show('report', 'dark', 1280);

@@ -386,6 +386,29 @@ const triesScenario: Scenario = {
   },
 };
 
+const overlaysTried: Scenario = {
+  name: 'the scaling page draws what was tried in the report too',
+  steps: async (editor) => {
+    await editor.openFile('gpt2.layers.yaml');
+    await editor.lensMatching(/batch 8/);
+    await editor.runCommand('Layercost: Show Report');
+    await editor.pageMatching(/batch 8 per GPU/);
+    const panel = await editor.until('the controls of the report', async () => {
+      for (const frame of editor.page.frames().slice(1)) {
+        const controls = frame.locator('body.scripted #what-if');
+        if ((await controls.count().catch(() => 0)) > 0) return frame;
+      }
+      return undefined;
+    });
+    await panel.locator('#what-if [name=batch]').focus();
+    await editor.press('ArrowRight');
+    await editor.pageMatching(/batch 16 per GPU/);
+    await editor.page.locator('.editor-group-container .view-line').first().click();
+    await editor.runCommand('Layercost: Show Scaling');
+    await editor.pageMatching(/gpt2: scaling[\s\S]*batch 8: [\s\S]*batch 16: /);
+  },
+};
+
 /** The buttons of the walkthrough are about the model that was open before it. */
 const walkthrough: Scenario = {
   name: 'the walkthrough is about the model that was open before it',
@@ -478,6 +501,7 @@ export const scenarios: readonly Scenario[] = [
   renderedReport,
   reportPanel,
   triesScenario,
+  overlaysTried,
   walkthrough,
   newSpecLeft,
   renderedScaling,

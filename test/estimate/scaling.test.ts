@@ -235,8 +235,9 @@ describe('renderings', () => {
     expect(page).not.toMatch(/https?:|<c>/);
     expect(page.match(/<script/g)).toHaveLength(1);
     // Two points, once by throughput and once by efficiency; and one that says what a hollow one means.
-    expect(page.match(/<circle/g)).toHaveLength(5);
-    expect(page.match(/<circle[^>]* class="none"/g)).toHaveLength(3);
+    const [wide, narrow] = page.split('<svg class="chart narrow"');
+    for (const drawing of [wide, narrow]) expect(drawing?.match(/<circle/g)).toHaveLength(5);
+    expect(wide?.match(/<circle[^>]* class="none"/g)).toHaveLength(3);
     expect(page).toContain(
       '<title>8 GPUs: 90 %, 320 samples/s, out of memory; parameter servers, 10 % of the step</title>',
     );
@@ -252,7 +253,7 @@ describe('renderings', () => {
   it('no line ends between a number and its percent sign', () => {
     const page = renderScalingHtml(scaling);
     expect(page).toContain('<td>parameter servers, 10\u00a0% of the step');
-    expect(page).toContain('efficiency from 100\u00a0% to 90\u00a0%.');
+    expect(page).toContain('efficiency goes from 100\u00a0% to 90\u00a0%.');
   });
 
   it('a chart needs two points', () => {

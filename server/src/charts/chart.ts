@@ -10,6 +10,8 @@ export interface Chart {
   /** One sentence that says what a reader sees. */
   readonly summary: string;
   readonly svg: string;
+  /** The same for a page so narrow that `svg` could not be read on it. */
+  readonly narrow?: string;
   readonly table?: ChartTable;
 }
 
@@ -18,14 +20,18 @@ export interface ChartTable {
   readonly rows: readonly (readonly string[])[];
 }
 
-export interface Drawing extends Omit<Chart, 'svg'> {
+export interface Sheet {
   readonly width: number;
   readonly height: number;
   /** Elements of SVG. */
   readonly body: readonly string[];
 }
 
-export function chartOf({ name, title, summary, table, width, height, body }: Drawing): Chart {
+export interface Drawing extends Omit<Chart, 'svg' | 'narrow'>, Sheet {
+  readonly narrow?: Sheet;
+}
+
+export function chartOf({ name, title, summary, table, width, height, body, narrow }: Drawing): Chart {
   const svg = [
     `<svg class="chart ${name}" viewBox="0 0 ${width} ${height}" role="img" aria-labelledby="${name}-title ${name}-summary">`,
     `<title id="${name}-title">${escapeHtml(title)}</title>`,
@@ -33,8 +39,22 @@ export function chartOf({ name, title, summary, table, width, height, body }: Dr
     ...body,
     '</svg>',
   ].join('\n');
-  return { name, title, summary, svg, ...(table === undefined ? {} : { table }) };
+  return {
+    name,
+    title,
+    summary,
+    svg,
+    ...(narrow === undefined ? {} : { narrow: narrowSheet(title, narrow) }),
+    ...(table === undefined ? {} : { table }),
+  };
 }
+
+const narrowSheet = (title: string, { width, height, body }: Sheet): string =>
+  [
+    `<svg class="chart narrow" viewBox="0 0 ${width} ${height}" role="img" aria-label="${escapeHtml(title)}">`,
+    ...body,
+    '</svg>',
+  ].join('\n');
 
 /** The drawing as a file of its own. */
 export const chartFile = ({ svg }: Chart): string =>

@@ -3,7 +3,7 @@
 import { escapeHtml } from '../model/escapeHtml.ts';
 import { formatPercent, formatRate } from '../model/format.ts';
 import { axisTitles, bottomAxis, leftAxis } from './axes.ts';
-import { type Chart, chartOf } from './chart.ts';
+import { type Chart, chartOf, type Sheet } from './chart.ts';
 import { linearScale, logScale, niceStep, niceTicks, type Scale } from './scales.ts';
 import { type Box, label, letterWidth, line, pathOf, place } from './shapes.ts';
 
@@ -19,11 +19,26 @@ export interface ScalingMark {
   readonly fits: boolean;
 }
 
+/** Where the two plots lie. */
+interface Plots {
+  readonly width: number;
+  readonly speed: Box;
+  readonly share: Box;
+}
+
 const [width, height, between] = [1120, 320, 96];
-const panels: readonly [Box, Box] = [
-  { left: 96, right: (width - between) / 2, top: 40, bottom: height - 48 },
-  { left: (width + between) / 2 + 20, right: width - 14, top: 40, bottom: height - 48 },
-];
+const sideBySide: Plots = {
+  width,
+  speed: { left: 96, right: (width - between) / 2, top: 40, bottom: height - 48 },
+  share: { left: (width + between) / 2 + 20, right: width - 14, top: 40, bottom: height - 48 },
+};
+
+/** For a panel beside a text. */
+const oneAboveTheOther: Plots = {
+  width: 420,
+  speed: { left: 64, right: 406, top: 40, bottom: 230 },
+  share: { left: 64, right: 406, top: 320, bottom: 510 },
+};
 
 /** One curve among others: a cluster, a framework or another scenario. */
 export interface ScalingSeries {
@@ -50,6 +65,33 @@ export function scalingChart(given: readonly ScalingSeries[], isStrong: boolean)
   if (drawn.length === 0) return undefined;
   const isAlone = given.length === 1;
   const kind = isStrong ? 'strong' : 'weak';
+  return chartOf({
+    name: 'scaling',
+    title: `Throughput and ${kind} scaling efficiency by number of GPUs`,
+    summary: drawn.map((each) => sentenceOf(each, isAlone)).join(' '),
+    ...drawingOf(drawn, isAlone, kind, sideBySide),
+    narrow: drawingOf(drawn, isAlone, kind, oneAboveTheOther),
+    table: {
+      columns: [...(isAlone ? [] : ['curve']), 'GPUs', 'throughput', `${kind} efficiency`, 'limit'],
+      rows: given.flatMap(({ title, marks }) =>
+        marks.map((mark) => [
+          ...(isAlone ? [] : [title]),
+          String(mark.gpus),
+          formatRate(mark.throughput),
+          formatPercent(mark.efficiency),
+          mark.limit,
+        ]),
+      ),
+    },
+  });
+}
+
+function drawingOf(
+  drawn: readonly KnownSeries[],
+  isAlone: boolean,
+  kind: string,
+  { width: total, speed, share }: Plots,
+): Sheet {
   const all = drawn.flatMap(({ known }) => known);
   const counts = [...new Set(all.map(({ gpus }) => gpus))].sort((one, other) => one - other);
   const across = ({ left, right }: Box): Scale =>
@@ -61,19 +103,16 @@ export function scalingChart(given: readonly ScalingSeries[], isStrong: boolean)
       ...(throughputRange ?? []),
     ]),
   );
-  const [speed, share] = panels;
   const up = logScale([Math.min(...rates) / 1.2, Math.max(...rates) * 1.2], [speed.bottom, speed.top]);
   const [floor, ceiling] = efficiencyBounds(all.map(({ efficiency }) => efficiency));
   const efficiency = linearScale([floor, ceiling], [share.bottom, share.top], niceTicks(floor, ceiling, 5));
   const [speedX, shareX] = [across(speed), across(share)];
   const isFull = all.some(({ fits }) => !fits);
-  const legendTop = height + 6;
-  return chartOf({
-    name: 'scaling',
-    title: `Throughput and ${kind} scaling efficiency by number of GPUs`,
-    summary: drawn.map((each) => sentenceOf(each, isAlone)).join(' '),
-    width,
-    height: isAlone ? height : legendTop + drawn.length * legendRow,
+  const bottom = share.bottom + 48;
+  const legendTop = bottom + 6;
+  return {
+    width: total,
+    height: isAlone ? bottom : legendTop + drawn.length * legendRow,
     body: [
       ...leftAxis(up, speed, (rate) => formatRate(rate, '').replace(' /s', '')),
       ...bottomAxis(speedX, speed, String),
@@ -115,21 +154,11 @@ export function scalingChart(given: readonly ScalingSeries[], isStrong: boolean)
         ),
       ),
       ...(isFull ? outOfMemoryNote(share.right, share.bottom + 36, isAlone) : []),
-      ...(isAlone ? [] : drawn.flatMap(({ title }, index) => legendLine(title, index, legendTop))),
+      ...(isAlone
+        ? []
+        : drawn.flatMap(({ title }, index) => legendLine(title, index, speed.left, legendTop))),
     ],
-    table: {
-      columns: [...(isAlone ? [] : ['curve']), 'GPUs', 'throughput', `${kind} efficiency`, 'limit'],
-      rows: given.flatMap(({ title, marks }) =>
-        marks.map((mark) => [
-          ...(isAlone ? [] : [title]),
-          String(mark.gpus),
-          formatRate(mark.throughput),
-          formatPercent(mark.efficiency),
-          mark.limit,
-        ]),
-      ),
-    },
-  });
+  };
 }
 
 const legendRow = 20;
@@ -149,16 +178,16 @@ function sentenceOf({ title, known }: KnownSeries, isAlone: boolean): string {
   const [first, last] = [known[0], known.at(-1)];
   if (first === undefined || last === undefined) return '';
   const rates = `${formatRate(first.throughput)} to ${formatRate(last.throughput)}`;
-  const shares = `efficiency from ${formatPercent(first.efficiency)} to ${formatPercent(last.efficiency)}`;
+  const [from, to] = [formatPercent(first.efficiency), formatPercent(last.efficiency)];
+  const shares = from === to ? `efficiency stays at ${to}` : `efficiency goes from ${from} to ${to}`;
   return isAlone
-    ? `From ${first.gpus} to ${last.gpus} GPUs throughput goes from ${rates}, ${shares}.`
-    : `${title}: ${rates} from ${first.gpus} to ${last.gpus} GPUs, ${shares}.`;
+    ? `From ${first.gpus} to ${last.gpus} GPUs throughput goes from ${rates}; ${shares}.`
+    : `${title}: ${rates} from ${first.gpus} to ${last.gpus} GPUs; ${shares}.`;
 }
 
 /** A piece of the curve with its point, and what it is of. */
-const legendLine = (title: string, index: number, top: number): readonly string[] => {
+const legendLine = (title: string, index: number, left: number, top: number): readonly string[] => {
   const y = top + index * legendRow;
-  const left = panels[0].left;
   return [
     `<path class="curve curve-${index}" d="${pathOf([
       [left, y],

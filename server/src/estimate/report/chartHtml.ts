@@ -18,12 +18,18 @@ export function chartSections(charts: readonly Chart[]): string {
 const figure = (chart: Chart): string =>
   `<figure id="${chart.name}">\n<h2>${escapeHtml(chart.title)}</h2>\n${content(chart)}\n</figure>`;
 
-const content = ({ summary, svg, table }: Chart): string =>
-  `<p>${textHtml(summary)}</p>\n${svg}${
+function content(chart: Chart): string {
+  const { summary, table } = chart;
+  const numbers =
     table === undefined || table.rows.length === 0
       ? ''
-      : `\n<details><summary>Numbers</summary>\n<table>\n<thead><tr>${table.columns.map((title) => `<th scope="col">${escapeHtml(title)}`).join('')}\n<tbody>\n${table.rows.map((row) => `<tr>${row.map((cell) => `<td>${escapeHtml(cell)}`).join('')}`).join('\n')}\n</table></details>`
-  }`;
+      : `\n<details><summary>Numbers</summary>\n<table>\n<thead><tr>${table.columns.map((title) => `<th scope="col">${escapeHtml(title)}`).join('')}\n<tbody>\n${table.rows.map((row) => `<tr>${row.map((cell) => `<td>${escapeHtml(cell)}`).join('')}`).join('\n')}\n</table></details>`;
+  return `<p>${textHtml(summary)}</p>\n${drawings(chart)}${numbers}`;
+}
+
+/** A page shows the one that fits. */
+export const drawings = ({ svg, narrow }: Pick<Chart, 'svg' | 'narrow'>): string =>
+  narrow === undefined ? svg : `<div class="either">${svg}\n${narrow}</div>`;
 
 /** One of several is shown, chosen without a script. */
 function choice(charts: readonly Chart[]): string {

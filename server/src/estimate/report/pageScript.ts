@@ -126,9 +126,10 @@ export const pageScript = `
     for (const table of document.querySelectorAll('table.layers'))
       rowsOf(table).forEach((row, index) => { row.tabIndex = index === 0 ? 0 : -1; });
     for (const chart of document.querySelectorAll('svg.chart')) {
+      if (marksOf(chart).length > 0) chart.setAttribute('tabindex', '0');
+      if (chart.classList.contains('narrow')) continue;
       const save = buttonOf('Save as PNG', () => savePicture(chart));
       save.className = 'save';
-      if (marksOf(chart).length > 0) chart.setAttribute('tabindex', '0');
       save.setAttribute('aria-label', 'Save as PNG: ' + chart.querySelector('title').textContent);
       chart.after(save);
     }

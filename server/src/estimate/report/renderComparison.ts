@@ -108,7 +108,7 @@ const layerColumns = ({ left, right }: SideNames, shown: readonly ComparedLayer[
   { title: 'type', align: 'left' },
   { title: left, align: 'right' },
   { title: right, align: 'right' },
-  { title: `${right} - ${left}`, align: 'right' },
+  { title: `${right} − ${left}`, align: 'right' },
   ...(shown.some(hasOtherParameters) ? [{ title: 'parameters', align: 'right' } as const] : []),
   ...(shown.some(hasOtherSaved) ? [{ title: 'saved', align: 'right' } as const] : []),
 ];
@@ -130,6 +130,6 @@ const hasOtherSaved = ({ saved }: ComparedLayer): boolean => saved !== 0;
 
 /** Nothing where nothing differs. */
 const signed = (value: number, format: (size: number) => string): string =>
-  value === 0 ? '' : `${value < 0 ? '-' : '+'}${format(Math.abs(value))}`;
+  value === 0 ? '' : `${value < 0 ? '−' : '+'}${format(Math.abs(value))}`;
 
 const timeOf = (time: number): string => formatTime(seconds(time));

@@ -31,6 +31,7 @@ thead th { background: var(--ground); }
 .findings { padding-left: 1.1rem; }
 li { margin-bottom: .4rem; }
 li > b { border-bottom: 2px solid transparent; } li.error > b { border-color: var(--red); } li.warning > b { border-color: var(--orange); }
+.narrow { display: none; }
 details { margin: .4rem 0; } summary { cursor: pointer; color: var(--quiet); }
 details table { width: auto; } details table.layers { width: 100%; }
 .layers { font-size: .86rem; }
@@ -71,6 +72,7 @@ ${['time', 'saved', 'parameters', 'exposed'].map((name) => `#show-modules-${name
 @media screen and (max-width: 58rem) {
   body { margin: 1rem 0; padding: 0 1rem; }
   figure { overflow-x: auto; } .chart { min-width: 46rem; }
+  .either .chart:not(.narrow), .either .save { display: none; } .either .narrow { display: block; min-width: 0; max-width: 34rem; margin: 0 auto; }
   .layers .what { display: none; }
   .curve-points :is(th, td) { padding-right: .4rem; }
 }

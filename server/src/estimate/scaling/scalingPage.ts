@@ -2,6 +2,7 @@
 
 import { escapeHtml } from '../../model/escapeHtml.ts';
 import { scalingFigure } from '../figures/scalingFigure.ts';
+import { drawings } from '../report/chartHtml.ts';
 import { textHtml, wholePage } from '../report/html.ts';
 import type { Scaling } from './scaleJob.ts';
 import { missingText, type ScalingColumn, scalingColumns } from './scalingCells.ts';
@@ -24,7 +25,7 @@ export function renderOverlayHtml(curves: readonly ScalingCurve[], nonce = 'laye
     `<h1>${escapeHtml(name)}: scaling</h1>
 ${isAlone ? `<p>${escapeHtml(first.scaling.job)}</p>` : ''}
 <h2>${isStrong ? 'Strong scaling efficiency: throughput of a GPU over that of one with the whole batch' : 'Weak scaling efficiency: throughput of a GPU over that of one by itself, with the same batch'}</h2>
-${chart === undefined ? '' : `<figure>\n<p>${textHtml(chart.summary)}</p>\n${chart.svg}\n</figure>`}
+${chart === undefined ? '' : `<figure>\n<p>${textHtml(chart.summary)}</p>\n${drawings(chart)}\n</figure>`}
 ${curves.map((curve) => curvePart(curve, isAlone)).join('\n')}`,
   );
 }

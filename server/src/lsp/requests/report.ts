@@ -13,7 +13,7 @@ import { renderTable } from '../../estimate/report/renderTable.ts';
 import type { Report } from '../../estimate/report/report.ts';
 import { renderScalingMarkdown, renderScalingText } from '../../estimate/scaling/renderScaling.ts';
 import { scaleEstimate } from '../../estimate/scaling/scaleEstimate.ts';
-import { renderScalingHtml } from '../../estimate/scaling/scalingPage.ts';
+import { renderOverlayHtml, renderScalingHtml } from '../../estimate/scaling/scalingPage.ts';
 import { labelOf, valuesOf } from '../../estimate/what-if/scenarioValues.ts';
 import { triedCurves } from '../../estimate/what-if/triedCurves.ts';
 import { tryScenario } from '../../estimate/what-if/tryScenario.ts';
@@ -63,6 +63,8 @@ function* reportOf(
       refusal: `${name} has no ${page === 'report' ? 'report' : 'scaling curve'}, because no part of it could be costed: ${errors[0] ?? 'the log has the details'}`,
     };
   }
+  if (page === 'scaling' && format === 'html' && compared.length > 0)
+    return { name, text: renderOverlayHtml(yield* triedCurves(view.estimate, compared), nonce) };
   if (page === 'scaling') return yield* scalingOf(estimate, format, nonce);
   const report = reportOfStep(opened, analysis, cost, [...issues, ...optionsWithoutEffect(estimate)]);
   const measured = estimate === view.estimate ? measuredPart(view, cost) : undefined;
