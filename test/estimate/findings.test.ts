@@ -101,8 +101,8 @@ test('a network is slow where it carries most of the time of messages, and less 
   expect(said(2, 3, 0.1)).toBe(
     'Hiding the gradients in 3.10 s of backward needs 2.25 GB/s between nodes; 10 GbE carries 1.20 GB/s per node',
   );
-  // 3.5 s of 6 s are start-ups: less than half is bytes.
-  expect(said(2, 3, 1.75)).toBe('');
+  // 2 s of 3.5 s are start-ups: less than half is bytes.
+  expect(said(2, 1.75, 1)).toBe('');
   // 3 s of bytes fit into 3.1 s.
   expect(said(2, 1.6, 0.1)).toBe('');
   expect(slowNetwork(sending(step, 2, { time: 3, startup: 0.1, bound: 'link' }))).toEqual([]);
