@@ -358,6 +358,7 @@ export function commandOf({ model, request, frameworkFile }: DrawnScenario): str
           ['epochs', run.epochs],
           ['start-seconds', run.start],
           ['price', run.price],
+          ['pue', run.pue],
         ]),
     ],
   ];

@@ -306,6 +306,7 @@ const rows: readonly Row[] = [
   member('run', 'samples', 1_000_000, ({ totals }) => totals.run?.steps, undefined, 125_000),
   member('run', 'epochs', 3, ({ totals }) => totals.run?.steps, 125_000, 375_000),
   member('run', 'start-seconds', 20, ({ totals }) => totals.run?.initialisation, null, 20),
+  member('run', 'pue', 1.2, ({ totals }) => totals.run?.energy?.pue, 1.56, 1.2),
   member(
     'run',
     'price',

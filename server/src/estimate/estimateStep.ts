@@ -226,6 +226,7 @@ function partsOf(
     behaviour.input,
     meanStep(plan, timeline.step),
     isStepExact,
+    plan.measured === undefined ? timeline.hostTime : null,
   );
   const tokens = tokensPerSample(plan.training);
   return {

@@ -96,8 +96,8 @@ function partsOf(request: ScenarioRequest, otherwise: string): readonly Part[] {
     ...members(request, 'input', (name) => inputNames[name] ?? name),
     ...members(request, 'parallel', (name) => parallelNames[name] ?? name),
     ...members(request, 'workers', (name) => (name === 'others' ? 'other-gpu' : name)),
-    ...members(request, 'run', (name) => (name === 'start' ? 'start-seconds' : 'price')).filter(
-      ({ name }) => name === 'start' || name === 'price',
+    ...members(request, 'run', (name) => (name === 'start' ? 'start-seconds' : name)).filter(
+      ({ name }) => name === 'start' || name === 'price' || name === 'pue',
     ),
   ];
 }

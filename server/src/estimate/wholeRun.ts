@@ -13,8 +13,9 @@ import type { Scenario } from '../model/scenario.ts';
 import type { RunCost } from '../model/stepCost.ts';
 import { type Seconds, seconds } from '../model/units.ts';
 import { readingTime } from './plan/inputWork.ts';
+import { runEnergy } from './runEnergy.ts';
 
-/** `step` is that of all workers on average, and a lower bound where `isStepExact` is false. */
+/** `step` is that of all workers on average, and a lower bound where `isStepExact` is false; `waitingForHost` is a part of it. */
 export function wholeRun(
   scenario: Scenario,
   cluster: ClusterProfile,
@@ -22,6 +23,7 @@ export function wholeRun(
   handling: InputHandling,
   step: Seconds,
   isStepExact: boolean,
+  waitingForHost: Seconds | null,
 ): RunCost | undefined {
   const { run } = scenario;
   const steps = stepsOfRun(scenario);
@@ -40,6 +42,7 @@ export function wholeRun(
     // A start that nobody gave takes time too.
     exact: isKnown && isStepExact,
     price: price ?? null,
+    energy: runEnergy(cluster, scenario.gpus, time, step, waitingForHost, run.pue),
     ...(offer === undefined ? {} : { offer }),
   };
 }

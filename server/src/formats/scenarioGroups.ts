@@ -62,6 +62,7 @@ export const groupNames = {
     samples: 'samples in the data set',
     epochs: 'passes over the data set; default 1',
     'start-seconds': 'start-up time in seconds before the first step',
+    pue: 'power usage effectiveness of the data centre, for the energy of the run; default 1.56',
     price: 'US dollars per GPU-hour, or a kind of price that is known; default on-demand',
   },
 } as const;
@@ -200,6 +201,7 @@ export function readRunGroup(text: string): GroupResult<RunRequest | undefined> 
   const { numbers, words, problems } = readPairs('run', text);
   const samples = numbers.get('samples');
   const start = numbers.get('start-seconds');
+  const pue = numbers.get('pue');
   const price = numbers.get('price') ?? priceKinds.find((kind) => kind === words.get('price'));
   if (samples === undefined) {
     return {
@@ -214,6 +216,7 @@ export function readRunGroup(text: string): GroupResult<RunRequest | undefined> 
       epochs: numbers.get('epochs') ?? 1,
       ...(start === undefined ? {} : { start: seconds(start) }),
       ...(price === undefined ? {} : { price }),
+      ...(pue === undefined ? {} : { pue }),
     },
     problems,
   };

@@ -7,7 +7,7 @@
 
 import type { Dtype } from '../model/dtype.ts';
 import type { Estimate } from '../model/estimate.ts';
-import type { Bytes, BytesPerSecond, FlopsPerSecond, Seconds } from '../model/units.ts';
+import type { Bytes, BytesPerSecond, FlopsPerSecond, Seconds, Watts } from '../model/units.ts';
 import type { MeasuredKernels } from './kernelRates.ts';
 
 /**
@@ -50,6 +50,8 @@ export interface GpuProfile {
   readonly hostLink: Sourced<BytesPerSecond> | undefined;
   /** To other GPUs, all links together, one direction; absent where they talk over the host link. */
   readonly gpuLink: Sourced<BytesPerSecond> | undefined;
+  /** What the board draws at most. */
+  readonly boardPower: Sourced<Watts> | undefined;
 }
 
 export const linkKinds = ['nvlink', 'nvswitch', 'pcie'] as const;

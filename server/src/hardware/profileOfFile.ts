@@ -13,6 +13,7 @@ import {
   flopsPerSecond,
   microseconds,
   seconds,
+  watts,
 } from '../model/units.ts';
 import {
   type ClusterProfile,
@@ -49,6 +50,7 @@ export interface GpuFile {
   readonly sustainedCompute?: SourcedNumber | undefined;
   readonly hostLinkGBs?: SourcedNumber | undefined;
   readonly gpuLinkGBs?: SourcedNumber | undefined;
+  readonly boardWatts?: SourcedNumber | undefined;
 }
 
 export interface KernelsFile {
@@ -159,6 +161,7 @@ export function gpuProfileOfFile(file: GpuFile): GpuProfile {
         : convert(file.sustainedCompute, sources, same),
     hostLink: optional(file.hostLinkGBs, sources, gigabytesPerSecond),
     gpuLink: optional(file.gpuLinkGBs, sources, gigabytesPerSecond),
+    boardPower: optional(file.boardWatts, sources, watts),
   };
 }
 

@@ -50,6 +50,8 @@ export const gpuFile = z.strictObject({
   sustainedCompute: sourced.optional(),
   hostLinkGBs: sourced.optional(),
   gpuLinkGBs: sourced.optional(),
+  /** What the board draws at most. */
+  boardWatts: sourced.optional(),
 });
 
 /** What `layercost calibrate` measured; a term that is left out takes no time. */

@@ -7,7 +7,7 @@
  */
 
 import type { Range } from './estimate.ts';
-import type { Bytes, BytesPerSecond, Flops, FlopsPerSecond, Seconds } from './units.ts';
+import type { Bytes, BytesPerSecond, Flops, FlopsPerSecond, Joules, Seconds } from './units.ts';
 
 /** What stands for a value that is not known. */
 const unknownText = '?';
@@ -165,6 +165,18 @@ export function formatDuration(time: Seconds): string {
   const [size, unit] =
     time < 2 * 3600 ? [60, 'minutes'] : time < 2 * 86400 ? [3600, 'hours'] : ([86400, 'days'] as const);
   return `${(time / size).toFixed(1)} ${unit}`;
+}
+
+/** Of a run: `8.31 kWh`, `1.20 MWh`. */
+export function formatEnergy(energy: Joules): string {
+  const kilowattHours = energy / 3.6e6;
+  const [amount, unit] =
+    kilowattHours < 1000
+      ? [kilowattHours, 'kWh']
+      : kilowattHours < 1e6
+        ? [kilowattHours / 1e3, 'MWh']
+        : [kilowattHours / 1e6, 'GWh'];
+  return `${significant(amount)} ${unit}`;
 }
 
 /** US dollars: `$53.87`, `$12,400`. */

@@ -97,6 +97,8 @@ export interface RunScenario {
   readonly start?: Seconds;
   /** Left out, unknown. */
   readonly price?: Price;
+  /** Power of the whole data centre over that of its computers. */
+  readonly pue?: number;
 }
 
 /** What a person asks of a run. */

@@ -12,7 +12,7 @@ import type { Severity } from './issue.ts';
 import type { IssueCode } from './issueCodes.ts';
 import type { Price } from './price.ts';
 import type { Precision, Scenario } from './scenario.ts';
-import type { Bytes, Flops, Seconds } from './units.ts';
+import type { Bytes, Flops, Joules, Seconds, Watts } from './units.ts';
 
 /** Its parts may be worked out when they are first read. */
 export interface StepCost {
@@ -265,8 +265,21 @@ export interface RunCost {
   readonly price: number | null;
   /** What the price is of; absent where it is a person's own number, or unknown. */
   readonly offer?: NonNullable<Price['offer']>;
+  /** Of the GPUs, at most; null where the power of a board, or what the GPU waits for, is not known. */
+  readonly energy: RunEnergy | null;
   /** False where the initialisation is not all known: time and price are lower bounds. */
   readonly exact: boolean;
+}
+
+/** An upper estimate: GPUs seldom draw what their boards may, but a computer around them draws power too. */
+export interface RunEnergy {
+  readonly atMost: Joules;
+  /** Of one GPU. */
+  readonly boardPower: Watts;
+  /** Share of the step in which the GPU does not wait for its host. */
+  readonly utilisation: number;
+  /** Power usage effectiveness: of the whole data centre over that of its computers. */
+  readonly pue: number;
 }
 
 export interface TimeShares {

@@ -15,12 +15,17 @@ export type Flops = Quantity<'FLOP'>;
 export type Seconds = Quantity<'s'>;
 export type BytesPerSecond = Quantity<'B/s'>;
 export type FlopsPerSecond = Quantity<'FLOP/s'>;
+export type Watts = Quantity<'W'>;
+export type Joules = Quantity<'J'>;
 
 export const bytes = (count: number): Bytes => count as Bytes;
 export const flops = (count: number): Flops => count as Flops;
 export const seconds = (count: number): Seconds => count as Seconds;
 export const bytesPerSecond = (count: number): BytesPerSecond => count as BytesPerSecond;
 export const flopsPerSecond = (count: number): FlopsPerSecond => count as FlopsPerSecond;
+
+export const watts = (count: number): Watts => count as Watts;
+export const joules = (count: number): Joules => count as Joules;
 
 export const microseconds = (count: number): Seconds => seconds(count * 1e-6);
 

@@ -10,7 +10,7 @@ import type { EstimatedStep } from './estimatedStep.ts';
 export function slowStart({ plan, timeline, exact }: EstimatedStep): readonly Finding[] {
   const { scenario, cluster, placement, behaviour } = plan;
   const step = meanStep(plan, timeline.step);
-  const run = wholeRun(scenario, cluster, placement, behaviour.input, step, exact);
+  const run = wholeRun(scenario, cluster, placement, behaviour.input, step, exact, null);
   if (run === undefined || run.initialisation === null || run.time === 0) return [];
   const share = run.initialisation / run.time;
   if (share < thresholdOf(scenario.thresholds, 'slow-start')) return [];

@@ -6,14 +6,16 @@ import {
   formatBytes,
   formatCount,
   formatDuration,
+  formatEnergy,
   formatPercent,
   formatPrice,
   formatRate,
+  significant,
 } from '../../model/format.ts';
 import { memoryMark } from '../../model/gpuMemory.ts';
 import { offerText } from '../../model/price.ts';
 import type { StepLimit } from '../../model/stepCost.ts';
-import { bytes, seconds } from '../../model/units.ts';
+import { bytes, joules, seconds } from '../../model/units.ts';
 import { decodingRows } from './decodingRows.ts';
 import { parallelRows } from './parallelRows.ts';
 import type { Report } from './report.ts';
@@ -74,6 +76,15 @@ export function glanceAt(report: Report): readonly GlanceRow[] {
                     ...(run.offer === undefined ? [] : [offerText(run.offer)]),
                   ].join(', '),
           },
+          ...(run.energy === null
+            ? []
+            : [
+                {
+                  name: 'energy of the run',
+                  value: `≤ ${formatEnergy(joules(run.energy.atMost))}`,
+                  detail: `upper estimate: ${formatCount(run.energy.boardPower)} W × ${formatPercent(run.energy.utilisation)} busy × PUE ${significant(run.energy.pue)}`,
+                },
+              ]),
         ]),
   ];
 }

@@ -88,7 +88,9 @@ export function makeReport(
             },
           }),
       ...(totals.asynchronous === undefined ? {} : { asynchronous: { ...totals.asynchronous } }),
-      ...(totals.run === undefined ? {} : { run: { ...totals.run } }),
+      ...(totals.run === undefined
+        ? {}
+        : { run: { ...totals.run, energy: totals.run.energy && { ...totals.run.energy } } }),
       ...(totals.basis === undefined ? {} : { basis: { ...totals.basis } }),
       exact: totals.exact,
       unknown: totals.unknown.map(({ operator, reason, since, atMost }) => ({

@@ -213,6 +213,16 @@ const totalsSchema = z.object({
         })
         .optional()
         .describe('What the price is of; left out where a person gave it, or none is known'),
+      energy: orUnknown(
+        z.object({
+          atMost: amount.describe('Joules of all GPUs, at most'),
+          boardPower: amount.describe('Watts of one GPU, at most'),
+          utilisation: amount.describe('Share of the step in which the GPU does not wait for its host'),
+          pue: amount.describe('Power of the data centre over that of its computers'),
+        }),
+      ).describe(
+        'Board power × utilisation × PUE × GPUs × time: an upper estimate, without hosts and network',
+      ),
       exact: z
         .boolean()
         .describe('False where initialisation is not all known: time and price are lower bounds'),

@@ -6,15 +6,17 @@ import {
   formatBytes,
   formatCount,
   formatDuration,
+  formatEnergy,
   formatFlops,
   formatPercent,
   formatPrice,
   formatRate,
   formatTime,
+  significant,
 } from '../../model/format.ts';
 import { markedMemory } from '../../model/gpuMemory.ts';
 import { offerText } from '../../model/price.ts';
-import { bytes, flops, type Seconds, seconds } from '../../model/units.ts';
+import { bytes, flops, joules, type Seconds, seconds } from '../../model/units.ts';
 import { hasAllParameters } from '../leftOut.ts';
 import { counted } from './counted.ts';
 import { decodingRows } from './decodingRows.ts';
@@ -221,6 +223,22 @@ function runRows({ run, time }: Report['totals']): readonly SummaryRow[] {
         ...(run.price === null ? [] : [atLeast(formatPrice(run.price), isKnown)]),
         ...(run.offer === undefined ? [] : [`price of ${offerText(run.offer)}`]),
       ].join(', '),
+    },
+    ...energyRows(run),
+  ];
+}
+
+/** The boards draw less than they may; what is around them is left out, and said so. */
+function energyRows({ energy, exact }: NonNullable<Report['totals']['run']>): readonly SummaryRow[] {
+  if (energy === null) return [];
+  const { atMost, boardPower, utilisation, pue } = energy;
+  const factors = `${formatCount(boardPower)} W of a GPU × ${formatPercent(utilisation)} busy × PUE ${significant(pue)}`;
+  const start = exact ? '' : ', without the initialisation';
+  return [
+    {
+      name: 'energy',
+      value: `≤ ${formatEnergy(joules(atMost))}`,
+      detail: `upper estimate for the GPUs: ${factors}${start}; hosts and network are not in it`,
     },
   ];
 }
