@@ -59,6 +59,11 @@ export const issueCodes = {
     explanation:
       'A `.pt2` file is a zip archive whose entries are stored as they are. Compressed, encrypted, overlapping and damaged entries are refused. Weights are never read.',
   },
+  'pt2/branch': {
+    title: 'Data decides which branch of the program runs',
+    explanation:
+      '`torch.cond` runs one of two graphs, which the values of a tensor choose. The one that reads and writes more elements is costed in every step; weights of the other one count as parameters.',
+  },
   'pt2/checkpoint': {
     title: 'The exported program checkpoints activations',
     explanation:
@@ -73,6 +78,11 @@ export const issueCodes = {
     title: 'The exported program was decomposed',
     explanation:
       'After `run_decompositions()` a program has functions in their parts, such as a loss as logarithms and products. Each part keeps what its own backward needs. Nothing says any more where `torch.no_grad` was; what `detach` gave is still known. Save the program without decompositions for the step as it is trained.',
+  },
+  'pt2/loop': {
+    title: 'How often a loop of the program runs is assumed',
+    explanation:
+      '`while_loop` runs while its counter is below a bound. Where the counter begins is stored with the weights, which are never read, and taken as 0.',
   },
   'pt2/no-gradient': {
     title: 'Nothing of the exported program is trained',

@@ -5,6 +5,7 @@
 - ../../lowering/aten/calls.pt2: one call of each operator with a counterpart, on tensors of odd sizes.
 - ../../lowering/aten/coreCalls.pt2: the same after `run_decompositions()`, in operators of core ATen.
 - ../../lowering/aten/regions.pt2: regions without gradient, of autocast, and control flow.
+- ../../lowering/aten/loops.pt2: calls of `scan`, `map`, `while_loop` and `cond`.
 - ../../lowering/aten/core.json: the names of core ATen.
 
 Run it where PyTorch is: python3 test/formats/pt2/writeArchives.py
@@ -15,6 +16,10 @@ import json
 from pathlib import Path
 
 import torch
+import torch.utils.flop_counter
+from torch._higher_order_ops.map import map as map_over
+from torch._higher_order_ops.scan import scan
+from torch._higher_order_ops.while_loop import while_loop
 
 
 class Small(torch.nn.Module):
@@ -106,7 +111,7 @@ class Calls(torch.nn.Module):
             x.masked_fill(mask.unsqueeze(-1), 0), x.masked_fill(mask.unsqueeze(-1), first[0, 0]),
             # Reductions and orders.
             x.mean(), x.mean(1), x.mean((0, 2), keepdim=True), x.sum(), x.sum(-1), count.sum(1), mask.sum(1), x.prod(1),
-            x.prod(), x.amax(1), x.amin((0, 1)), x.max(), x.min(), x.logsumexp(1), mask.any(), mask.any(1), mask.all(1),
+            x.prod(), x.amax(1), x.amin((0, 1)), x.max(), x.min(), x.logsumexp(1), x.logcumsumexp(1), mask.any(), mask.any(1), mask.all(1),
             *x.max(1), *x.min(2, keepdim=True), x.argmax(1), x.argmin(), x.var(1), x.var((1, 2), correction=0), x.std(1),
             *t.var_mean(x, 1), *t.std_mean(x, 1, keepdim=True), x.norm(dim=1), t.linalg.vector_norm(x, 1, dim=2),
             x.cumsum(1), count.cumsum(1), mask.cumsum(1), x.cumprod(1), *x.topk(2), *x.topk(2, 1, largest=False),
@@ -202,6 +207,53 @@ class Regions(torch.nn.Module):
         return torch.cond(y.sum() > 0, lambda y: y.sin(), lambda y: y.cos(), (self.head(y.float().detach()) * scale,))
 
 
+class Loops(torch.nn.Module):
+    """Six steps along an axis, six entries, five rounds by a counter, and a choice. `plain` writes the same as loops of Python."""
+
+    def __init__(self):
+        super().__init__()
+        self.give, self.keep, self.each, self.round = (torch.nn.Linear(32, 32) for _ in range(4))
+        self.wide, self.low = torch.nn.Sequential(torch.nn.Linear(32, 64), torch.nn.ReLU(), torch.nn.Linear(64, 32)), torch.nn.Linear(32, 32)
+
+    def step(self, state, entry):
+        state = torch.tanh(self.give(entry) + self.keep(state))
+        return state, state.clone()
+
+    def forward(self, x):
+        _, x = scan(self.step, x.new_zeros(x.shape[1], 32), x, dim=0)
+        x = map_over(lambda entry: F.gelu(self.each(entry)), x)
+        x = torch.cond(x.sum() > 0, lambda x: torch.tanh(self.low(x)), lambda x: self.wide(x), (x,))
+        return while_loop(lambda count, x: count < 5, lambda count, x: (count + 1, torch.tanh(self.round(x))), (torch.zeros((), dtype=torch.long), x))[1]
+
+    def plain(self, x):
+        state, states = x.new_zeros(x.shape[1], 32), []
+        for entry in x:
+            state, kept = self.step(state, entry)
+            states.append(kept)
+        x = torch.stack([F.gelu(self.each(entry)) for entry in torch.stack(states)])
+        x = self.wide(x)
+        for _ in range(5):
+            x = torch.tanh(self.round(x))
+        return x
+
+
+def loops_in_python():
+    """FLOPs of forward and backward of `Loops.plain`, and bytes that it keeps."""
+    loops, x = Loops(), torch.randn(6, 2, 32)
+    counter = torch.utils.flop_counter.FlopCounterMode
+    kept, own = {}, {each.untyped_storage()._cdata for each in loops.parameters()}
+
+    def pack(tensor):
+        kept[tensor.untyped_storage()._cdata] = tensor.untyped_storage().nbytes()
+        return tensor
+
+    with counter(display=False) as forward, torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        result = loops.plain(x)
+    with counter(display=False) as backward:
+        result.sum().backward()
+    return forward.get_total_flops(), backward.get_total_flops(), sum(size for at, size in kept.items() if at not in own)
+
+
 def write(name, model, inputs, **sizes):
     save(torch.export.export(model, inputs, strict=False, **sizes), Path(__file__).with_name(name))
 
@@ -238,4 +290,6 @@ save(torch.export.export(calls, inputs, strict=False), LOWERING / "calls.pt2")
 calls.sequences = torch.nn.ModuleList()  # which become all their steps
 save(torch.export.export(calls, inputs, strict=False).run_decompositions(), LOWERING / "coreCalls.pt2")
 save(torch.export.export(regions, (torch.zeros(2, 6, device="meta"),), strict=False), LOWERING / "regions.pt2")
+save(torch.export.export(Loops(), (torch.zeros(6, 2, 32),), strict=False), LOWERING / "loops.pt2")
+print(loops_in_python())
 (LOWERING / "core.json").write_text(json.dumps(core_names(), indent=1) + "\n")

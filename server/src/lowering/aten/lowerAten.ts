@@ -22,9 +22,11 @@ import {
   findCheckpoints,
   gradientRegion,
 } from './checkpoints.ts';
+import { isControlFlow, lowerControlFlow } from './controlFlow.ts';
 import { customBackwardIssues } from './customBackward.ts';
 import { decomposedIssues, isDecomposed, isFormerDetach } from './decomposed.ts';
 import { evaluatedDropout } from './evaluatedDropout.ts';
+import { filledWith } from './loopCounter.ts';
 import { atenOperators } from './operators.ts';
 import { possibleTies } from './possibleTies.ts';
 import { recurrentPacks } from './recurrentWeights.ts';
@@ -61,6 +63,7 @@ export function lowerAten(
     calls: new Map(),
     missing: [],
     lost: [],
+    told: [],
   };
   const tensors = inputTensors(program, lowering);
   lowerNodes(lowering, program.graph, new Values(tensors), program.outputs);
@@ -78,6 +81,7 @@ export function lowerAten(
   const issues = [
     ...missingOperands(lowering.missing),
     ...lostWrites(lowering.lost),
+    ...lowering.told,
     ...checkpointIssues(checkpoints),
     ...customBackwardIssues(program.graph),
     ...decomposedIssues(program),
@@ -122,6 +126,8 @@ interface Lowering {
   readonly missing: { readonly target: string; readonly operand: string }[];
   /** Calls that write into a view of which no inverse is known. */
   readonly lost: AtenNode[];
+  /** What is assumed of loops and branches. */
+  readonly told: Issue[];
 }
 
 interface ModuleNodes {
@@ -213,7 +219,8 @@ function lowerNodes(lowering: Lowering, graph: AtenGraph, values: Values, output
     if (!node.outputs.some((output) => read.has(output)) && changed(node, tensors) === undefined) continue;
     for (const operand of operandsOf(node)) refresh(lowering, operand, values, graph.tensors);
     if (regions.has(node.target)) lowerRegion(lowering, node, values);
-    else lowerNode(lowering, node, values, graph.tensors);
+    else if (!isControlFlow(node) || !lowerLoop(lowering, graph, node, values))
+      lowerNode(lowering, node, values, graph.tensors);
   }
   for (const output of outputs) refresh(lowering, output, values, graph.tensors);
 }
@@ -254,6 +261,40 @@ function lowerRegion(lowering: Lowering, node: AtenNode, values: Values): void {
     if (result === undefined) continue;
     tensors.set(output, isDetached ? detachedIn(lowering, node, result, tensors) : result);
   }
+}
+
+/** Whether the call of `around` is written out. */
+function lowerLoop(lowering: Lowering, around: AtenGraph, node: AtenNode, values: Values): boolean {
+  const { graph } = lowering;
+  const { tensors, isAutocast } = values;
+  const given = [...node.arguments.values()];
+  const names = given.flatMap((argument) =>
+    argument.kind === 'tensors' ? [argument.names.map((name) => name ?? '')] : [],
+  );
+  const path = node.modules.at(-1)?.path || (node.outputs[0] ?? '');
+  const results = lowerControlFlow({
+    node,
+    call: new AtenCall(node, path, graph, tensors, []),
+    graphs: given.flatMap((argument) => (argument.kind === 'graph' ? [argument.graph] : [])),
+    names,
+    lists: names.map((list) => list.map((name) => tensors.get(name))),
+    filledWith: (name) => filledWith(around, name),
+    run: (called, operands) => {
+      const inner = new Map<string, Tensor>();
+      for (const [index, input] of called.inputs.entries()) {
+        const operand = operands[index];
+        if (operand !== undefined) inner.set(input, operand);
+      }
+      lowerNodes(lowering, called, new Values(inner, isAutocast), called.outputs);
+      return called.outputs.map((output) => inner.get(output));
+    },
+    tell: (issue) => lowering.told.push(issue),
+  });
+  for (const [index, output] of node.outputs.entries()) {
+    const result = results?.[index];
+    if (result !== undefined && output !== '') tensors.set(output, result);
+  }
+  return results !== undefined;
 }
 
 /** A region of `torch.no_grad`. */

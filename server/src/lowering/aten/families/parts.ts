@@ -1,6 +1,6 @@
 /** Parts of tensors, by range or by index, and writes into them. */
 
-import { printDimension } from '../../../model/dimension.ts';
+import { type Dimension, printDimension } from '../../../model/dimension.ts';
 import { ownDomain } from '../../../operators/vocabulary/define.ts';
 import { int, ints, type Tensor, text } from '../../layer-spec/layerDefinition.ts';
 import { type AtenCall, each, fromFront, type LowerAten } from '../atenCall.ts';
@@ -163,6 +163,12 @@ const maskedScatter: LowerAten = (call) => {
 };
 
 /** Where a mask holds, or at coordinates; values stand as the elements that they replace. */
+/** What is written at several places is one value for all where it has fewer axes. */
+function expandedTo(call: AtenCall, values: Tensor, shape: readonly Dimension[]): Tensor | undefined {
+  const sizes = call.sizes(shape);
+  return sizes && call.emit('Expand', [values, sizes])[0];
+}
+
 const indexPut: LowerAten = (call) => {
   const [self, values] = [call.tensor('self'), call.tensor('values')];
   const given = call.optionalList('indices') ?? [];
@@ -177,11 +183,13 @@ const indexPut: LowerAten = (call) => {
   const count = (places?.shape?.length ?? 1) - 1;
   const isFront = axes.every((axis, at) => axis === at);
   const isTogether = axes.every((axis, at) => axis === (axes[0] ?? 0) + at);
-  const isWhole = values.shape?.length === (self.shape?.length ?? 0) - axes.length + count;
-  if (places === undefined || !isWhole || !isTogether) return undefined;
+  if (places?.shape === undefined || self.shape === undefined || !isTogether) return undefined;
+  const shape = self.shape.toSpliced(axes[0] ?? 0, axes.length, ...places.shape.slice(0, -1));
+  const whole = values.shape?.length === shape.length ? values : expandedTo(call, values, shape);
+  if (whole === undefined) return undefined;
   const reduction = text(call.flag('accumulate', false) ? 'add' : 'none');
   const own = Array.from({ length: count }, (_, axis) => axis + (axes[0] ?? 0));
-  const updates = isFront ? values : toFront(call, values, own);
+  const updates = isFront ? whole : toFront(call, whole, own);
   const [written] = call.emit('ScatterND', [toFront(call, self, axes), places, updates], { reduction });
   return intoPlace(call, written, axes, axes.length);
 };

@@ -87,6 +87,13 @@ const running =
     return self && call.emit(type, [call.cast(self, call.results[0]?.elementType), axis]);
   };
 
+/** One kernel, whatever it is written as here. */
+const runningLogarithm: LowerAten = (call) => {
+  const self = call.tensor('self');
+  const axis = call.integers([call.number('dim') ?? 0]);
+  return self && call.emit('Log', call.emit('CumSum', [...call.emit('Exp', [self]), axis]));
+};
+
 /** The `k` largest; a whole axis where it is sorted. */
 const ordered =
   (kind: 'topk' | 'sort' | 'argsort'): LowerAten =>
@@ -133,6 +140,7 @@ export const reductionOperators: Readonly<Record<string, LowerAten>> = {
   ...each(['linalg_vector_norm.default', 'norm.ScalarOpt_dim', 'norm.Scalar'], norm),
   'cumsum.default': running('CumSum'),
   'cumprod.default': running('CumProd'),
+  'logcumsumexp.default': runningLogarithm,
   'topk.default': ordered('topk'),
   ...each(['sort.default', 'sort.stable'], ordered('sort')),
   ...each(['argsort.default', 'argsort.stable'], ordered('argsort')),
