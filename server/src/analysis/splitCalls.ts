@@ -7,11 +7,12 @@ import { splitDetachedCalls } from './splitDetachedCalls.ts';
 import { splitMergedCalls } from './splitMergedCalls.ts';
 import { splitRecordedCalls } from './splitRecordedCalls.ts';
 import { splitRepeatedCalls } from './splitRepeatedCalls.ts';
+import { splitSharedParts } from './splitSharedParts.ts';
 
 /** The same nodes where none was merged. */
 export function splitCalls(nodes: readonly FlatNode[], model: OnnxModel): readonly FlatNode[] {
   const { graph } = model;
   const lost = namesOfLostModules(model);
   const recorded = splitMergedCalls(splitRecordedCalls(nodes, graph, lost), graph);
-  return splitRepeatedCalls(splitDetachedCalls(recorded, graph), graph, lost);
+  return splitRepeatedCalls(splitDetachedCalls(splitSharedParts(recorded), graph), graph, lost);
 }

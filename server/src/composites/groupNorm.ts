@@ -15,12 +15,14 @@ export const groupNorm: CompositePattern = {
   modules: ['GroupNorm'],
   match: (graph, normalization) => {
     const grouped = producerOf(graph, normalization.inputs[0]);
-    const back = soleReader(graph, normalization.outputs[0]);
-    if (grouped?.type !== 'Reshape' || back?.type !== 'Reshape') return undefined;
-    if (rankOf(graph, normalization.inputs[0] ?? '') !== 3) return undefined;
-    const scale = affine(graph, back, 'Mul');
-    const bias = affine(graph, scale?.operator ?? back, 'Add');
-    const operators = [normalization, back, ...[scale, bias].flatMap((each) => each?.operator ?? [])];
+    const next = soleReader(graph, normalization.outputs[0]);
+    if (grouped?.type !== 'Reshape' || rankOf(graph, normalization.inputs[0] ?? '') !== 3) return undefined;
+    const back = next?.type === 'Reshape' ? next : undefined;
+    const scale = affine(graph, back ?? normalization, 'Mul');
+    const bias = affine(graph, scale?.operator ?? back ?? normalization, 'Add');
+    // With a group for each channel of a sequence there is nothing to put back.
+    if (back === undefined && (scale === undefined || bias === undefined)) return undefined;
+    const operators = [normalization, back, scale?.operator, bias?.operator].flatMap((each) => each ?? []);
     return {
       operators: operators.map(({ index }) => index),
       roles: {

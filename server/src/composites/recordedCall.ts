@@ -16,16 +16,19 @@ export interface RecordedCall extends CompositeMatch {
 
 /** By the name of the function, with its overload where overloads keep other things. */
 const keptBy: Readonly<Record<string, Kept>> = {
+  'aten.angle': 'inputs',
   'aten.atan2': 'inputs',
   'aten.bilinear': 'inputs',
   'aten.binary_cross_entropy': 'inputs',
   'aten.clamp.Tensor': 'inputs',
+  'aten.complex': 'inputs',
   'aten.diagonal': 'nothing',
   'aten.exp2': 'result',
   'aten.expm1': 'result',
   'aten.frac': 'nothing',
   'aten.huber_loss': 'inputs',
   'aten.hypot': 'both',
+  'aten.index_copy': 'input',
   'aten.kthvalue': 'positions',
   'aten.lerp.Scalar': 'nothing',
   'aten.lerp.Tensor': 'inputs',
@@ -35,6 +38,7 @@ const keptBy: Readonly<Record<string, Kept>> = {
   'aten.log2': 'inputs',
   'aten.logaddexp': 'inputs',
   'aten.logaddexp2': 'inputs',
+  'aten.logcumsumexp': 'both',
   'aten.logit': 'inputs',
   'aten.max.dim': 'positions',
   'aten.median.dim': 'positions',
@@ -42,12 +46,21 @@ const keptBy: Readonly<Record<string, Kept>> = {
   'aten.mode': 'positions',
   'aten.mse_loss': 'inputs',
   'aten.nan_to_num': 'inputs',
+  'aten.polar': 'result',
   'aten.sinc': 'inputs',
+  'aten.select_scatter': 'nothing',
+  'aten.slice_scatter': 'nothing',
   'aten.smooth_l1_loss': 'inputs',
   'aten.soft_margin_loss': 'inputs',
   'aten.trunc': 'nothing',
   'aten.xlogy': 'inputs',
 };
+
+/** Whether what was called is one kernel that may stand as several operators in a file; `called` has its overload. */
+export const isRecordedKernel = (called: string): boolean => keptAs(called) !== undefined;
+
+const keptAs = (called: string): string | undefined =>
+  [called, withoutOverload(called)].find((name) => keptBy[name] !== undefined);
 
 /** Functions that become one operator, which keeps other things where a program calls it by its own name. */
 const otherThanItsOperator: ReadonlySet<string> = new Set([
@@ -69,7 +82,7 @@ export function recordedCalls(
   for (const operator of operators) {
     const call = originOf(operator.index).call;
     if (call === undefined) continue;
-    const of = [call.function, withoutOverload(call.function)].find((name) => keptBy[name] !== undefined);
+    const of = keptAs(call.function);
     if (of === undefined) continue;
     const known = calls.get(call.name) ?? { of, members: [] };
     known.members.push(operator);
@@ -85,7 +98,11 @@ export function recordedCalls(
     if (keeps === undefined || members.some(({ index }) => isTaken(index))) return [];
     if (members.length === 1 && !otherThanItsOperator.has(of)) return [];
     const operators = members.map(({ index }) => index);
-    return [{ name: nameOf(of), keeps, operators, roles: {}, launchedAs: 'one' as const }];
+    // What is written, of all that a call reads.
+    const written =
+      keeps === 'input' ? members.find(({ type }) => type === 'ScatterND')?.inputs[2] : undefined;
+    const roles = written === undefined ? {} : { input: written };
+    return [{ name: nameOf(of), keeps, operators, roles, launchedAs: 'one' as const }];
   });
 }
 
