@@ -32,7 +32,16 @@ const withoutTruth: Readonly<Record<string, string>> = {
 };
 
 /** Values whose declared shape contradicts what the graph computes: mistakes of the exporter. */
-const wrongDeclarations: Readonly<Record<string, readonly string[]>> = {
+/** What is said of a file, by the value it is about. */
+const issuesOfExports: Readonly<Record<string, readonly string[]>> = {
+  // Tables of relative position biases, which are trained, stand in the file as constant folding spread them.
+  'timm/beit_base_patch16_224': ['onnx::Add_1175'],
+  'timm/coatnet_0_rw_224': ['onnx::Add_1074'],
+  'timm/maxvit_tiny_rw_224': ['onnx::Add_4625'],
+  'timm/swin_tiny_patch4_window7_224': ['onnx::Add_4705'],
+  'torchvision/maxvit_t': ['onnx::Add_5737'],
+  'torchvision/swin_s': ['onnx::Add_18382'],
+  'torchvision/swin_t': ['onnx::Add_8890'],
   // Its shape inference counts the parts of `tensor_split` twice; truth's FLOPs agree with the computed shape.
   'torchvision/mvit_v1_b': [1, 3, 14].map((block) => `/blocks.${block}/pool_skip/Squeeze_output_0`),
 };
@@ -176,7 +185,7 @@ if (!hasSharedModels) {
       const { analysis, parameters, forward, backward, unknownCosts, unknownOperators } = measure(path);
       expect(unknownOperators).toEqual([]);
       expect(analysis.issues.map(({ value, message }) => value ?? message)).toEqual(
-        wrongDeclarations[name] ?? [],
+        issuesOfExports[name] ?? [],
       );
       expect(unknownCosts).toEqual([]);
       const comparison = compareShapes(analysis.graph.values, shapes[`${name}.onnx`] ?? {});

@@ -160,7 +160,7 @@ function* analyzeGraph({
   const graph = withInPlaceCalls(withCopies(promoted, callOf), callOf);
   yield;
   const { roles, parameters, frozen, uses } = findRoles(graph, captured, provided?.roles ?? new Map());
-  issues.push(...issuesOfComputedWeights(graph, parameters));
+  issues.push(...issuesOfComputedWeights(graph, parameters, uses));
   // The exporters of PyTorch alone name stored tensors as the program does.
   if (model.producerName === 'pytorch') {
     issues.push(

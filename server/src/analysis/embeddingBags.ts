@@ -47,6 +47,8 @@ interface Bags {
   /** Looked up by all indices; absent where `list` are the rows. */
   readonly table: string | undefined;
   readonly list: string;
+  /** A number for each row, which multiplies it; absent where rows are added as they are. */
+  readonly scales?: string;
   /** How many bags there are. */
   readonly count: string;
   readonly reduction: 'add' | 'max';
@@ -107,7 +109,7 @@ function slicedOf(
   producers: ReadonlyMap<string, OnnxNode>,
   known: ReadonlySet<string>,
   depth = 0,
-): Pick<Bags, 'table' | 'list'> | undefined {
+): Pick<Bags, 'table' | 'list' | 'scales'> | undefined {
   const node = producers.get(name);
   if (node === undefined || depth > deepest) return undefined;
   const [data = '', second = ''] = node.inputs;
@@ -129,8 +131,15 @@ function slicedOf(
       }
       return undefined;
     }
+    case 'Mul': {
+      const [rows, scales] = [data, second].map((each) => slicedOf(each, producers, known, depth + 1));
+      return rows?.table === undefined || scales === undefined || scales.table !== undefined
+        ? undefined
+        : { ...rows, scales: scales.list };
+    }
     case 'Identity':
     case 'Cast':
+    case 'Unsqueeze':
       return slicedOf(data, producers, known, depth + 1);
     default:
       return undefined;
@@ -147,7 +156,7 @@ function boundOfCount(body: OnnxGraph, producers: ReadonlyMap<string, OnnxNode>)
 }
 
 /** Rows [indices, width] added to [bags, width], as `lowering/layer-spec/layers/embedding.ts` writes it. */
-function lookupAndSum({ table, list, count, reduction }: Bags, result: string): readonly OnnxNode[] {
+function lookupAndSum({ table, list, scales, count, reduction }: Bags, result: string): readonly OnnxNode[] {
   const name = (part: string): string => `${result}#${part}`;
   const node = (type: string, inputs: readonly string[], output: string, attributes = {}): OnnxNode => ({
     name: output,
@@ -168,11 +177,17 @@ function lookupAndSum({ table, list, count, reduction }: Bags, result: string): 
     const value: TensorLiteral = { name: '', elementType, dimensions, elements, storedBytes: 8 };
     return node('Constant', [], name(part), { value: { kind: 'tensor', value } });
   };
-  const rows = table === undefined ? list : name('rows');
+  const found = table === undefined ? list : name('rows');
+  const rows = scales === undefined ? found : name('scaled');
+  const scaled = [
+    node('Unsqueeze', [scales ?? '', name('one')], name('scales')),
+    node('Mul', [found, name('scales')], rows),
+  ];
   return [
-    ...(table === undefined ? [] : [node('Gather', [table, list], rows)]),
+    ...(table === undefined ? [] : [node('Gather', [table, list], found)]),
     constant('zero', [0]),
     constant('one', [1]),
+    ...(scales === undefined ? [] : scaled),
     constant('all', [-1]),
     constant('nothing', [0], 'float32'),
     node('Shape', [rows], name('shape')),

@@ -65,6 +65,8 @@ export interface Use {
   differentiable: boolean;
   /** Somewhere an operator takes it as its weight. */
   asWeight: boolean;
+  /** Some operator takes it, or what arithmetic makes of it, as its filter: a model may scale filters for each sample. */
+  feedsFilter: boolean;
   /** Nowhere is it anything but a weight or a statistic of an operator with weights. */
   asWeightOnly: boolean;
   /** Operators that use it itself with a gradient. */
@@ -89,7 +91,14 @@ function findUses(graph: Graph, captured: ReadonlyMap<number, readonly string[]>
   const useOf = (name: string): Use => {
     let use = uses.get(name);
     if (use === undefined) {
-      use = { differentiable: false, asWeight: false, asWeightOnly: true, operators: [], passedTo: [] };
+      use = {
+        differentiable: false,
+        asWeight: false,
+        feedsFilter: false,
+        asWeightOnly: true,
+        operators: [],
+        passedTo: [],
+      };
       uses.set(name, use);
     }
     return use;
@@ -116,10 +125,13 @@ function findUses(graph: Graph, captured: ReadonlyMap<number, readonly string[]>
         passesElements(operator, position) && output !== undefined ? uses.get(output) : undefined;
       if (passed !== undefined && passed !== use) {
         if (passed.asWeight) use.asWeight = true;
+        if (passed.feedsFilter) use.feedsFilter = true;
         if (!passed.asWeightOnly) use.asWeightOnly = false;
         if (flows) use.passedTo.push(passed);
         continue;
       }
+      const result = arithmetic.has(operator.type) ? uses.get(operator.outputs[0] ?? '') : undefined;
+      if (input?.role === 'weight' || result?.feedsFilter === true) use.feedsFilter = true;
       if (isWeightInput(operator, position) && !isFoldedVector(name, input?.role, graph)) use.asWeight = true;
       if (input?.role !== 'weight' && input?.role !== 'statistic') use.asWeightOnly = false;
       if (flows) use.operators.push(index);
@@ -134,6 +146,8 @@ function findUses(graph: Graph, captured: ReadonlyMap<number, readonly string[]>
   }
   return uses;
 }
+
+const arithmetic: ReadonlySet<string> = new Set(['Add', 'Div', 'Mul', 'Sub']);
 
 /**
  * A vector that the exporter named, as a factor of a product: positions or frequencies, where weights are matrices. With three
@@ -177,7 +191,7 @@ function isTrained(value: Value, use: Use | undefined, graph: Graph, otherInputs
       return (
         !isBufferName(value.name) &&
         !isStoredConstant(value) &&
-        (use.asWeight || isLearnedOperand(value, elements, graph))
+        (use.asWeight || isLearnedOperand(value, elements, use, graph))
       );
     case 'constant':
       // Some exporters keep weights in `Constant` nodes; PyTorch's, which names them by path, never does.
@@ -220,12 +234,13 @@ const isInitializer = (value: Value | undefined): boolean =>
 const isStored = (value: Value): boolean => value.literal !== undefined;
 
 /** Whether a stored operand of arithmetic is learned: a layer scale or a position embedding, not a table. */
-function isLearnedOperand(value: Value, elements: number, graph: Graph): boolean {
+function isLearnedOperand(value: Value, elements: number, { feedsFilter }: Use, graph: Graph): boolean {
   if (elements === 1) return !isAnonymousTensor(value.name) && moduleNames.test(value.name);
   if (computedNames.test(value.name)) return false;
   if (!isAnonymousTensor(value.name)) return true;
   // A mask is begun as zeros.
   if (value.literal === undefined) return false;
+  if (feedsFilter && wideAxes(value) > 1) return true;
   if (wideAxes(value) > 1 && tableOperandNames.test(value.name)) return false;
   return wideAxes(value) < 3 && !isMask(value, graph) && !tableNames.test(value.name);
 }

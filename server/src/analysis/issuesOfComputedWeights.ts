@@ -4,14 +4,25 @@
  * Kingma, arXiv 1602.07868). How many elements the parameters have is then not in the file.
  */
 
-import type { Graph } from '../model/graph.ts';
+import { isFloatingPoint } from '../model/elementType.ts';
+import { formatCount } from '../model/format.ts';
+import { type Graph, isKnownShape, type Value } from '../model/graph.ts';
 import type { Issue } from '../model/issue.ts';
 import { isAnonymousTensor, isArithmeticName, isLookUpName, isProductName } from '../model/tensorNames.ts';
+import type { Use } from './findRoles.ts';
 import type { Parameter } from './modelAnalysis.ts';
 
-export function issuesOfComputedWeights(graph: Graph, parameters: readonly Parameter[]): readonly Issue[] {
+export function issuesOfComputedWeights(
+  graph: Graph,
+  parameters: readonly Parameter[],
+  uses: ReadonlyMap<string, Use>,
+): readonly Issue[] {
   const computed = parameters.flatMap(({ name }): readonly Computed[] => {
     const { foldedFrom = [], parameter, parameters: joined } = graph.values.get(name)?.literal?.origin ?? {};
+    // Filters that are scaled for each sample were scaled by a constant before.
+    const use = uses.get(name);
+    if (isFoldedByTorchScript(name) && use?.feedsFilter === true && !use.asWeight)
+      return [{ name, source: name }];
     const source = parameter ?? joined?.[0] ?? foldedFrom.find((candidate) => candidate.includes('.'));
     const isComputed =
       joined !== undefined ||
@@ -21,10 +32,18 @@ export function issuesOfComputedWeights(graph: Graph, parameters: readonly Param
   const kernels = computedKernels(graph, new Set(parameters.map(({ name }) => name)));
   const all = [...computed, ...kernels];
   const [first] = all;
-  if (first === undefined) return issuesOfFoldedProducts(graph);
+  if (first === undefined)
+    return [...issuesOfFoldedProducts(graph), ...issuesOfFoldedTables(graph, parameters, uses)];
   const others = all.length === 1 ? '' : `, and ${all.length - 1} more like it`;
-  const option = kernels.includes(first) ? 'do_constant_folding=False' : 'optimize=False';
-  const message = `Constant folding replaced \`${first.source}\` by what was computed from it${others}: parameters are counted as the file stores them, and the time of computing it in each step is left out. Export with \`${option}\` to have both`;
+  const option =
+    kernels.includes(first) || isAnonymousTensor(first.source)
+      ? 'do_constant_folding=False'
+      : 'optimize=False';
+  const what =
+    first.source === first.name
+      ? `Constant folding computed \`${first.name}\` from a parameter`
+      : `Constant folding replaced \`${first.source}\` by what was computed from it`;
+  const message = `${what}${others}: parameters are counted as the file stores them, and the time of computing it in each step is left out. Export with \`${option}\` to have both`;
   return [{ code: 'graph/computed-weights', severity: 'information', message, value: first.name }];
 }
 
@@ -36,6 +55,42 @@ function issuesOfFoldedProducts({ values }: Graph): readonly Issue[] {
   if (first === undefined) return [];
   const message = `Constant folding computed the product \`${first.name}\` beforehand: the time of computing it in each step is left out. Export with \`optimize=False\` to have it`;
   return [{ code: 'graph/computed-weights', severity: 'information', message, value: first.name }];
+}
+
+/**
+ * Tables that the TorchScript exporter folded, of what the program stores. A parameter may be behind one that a gradient reaches:
+ * a grid of features is as wide as a table of positions.
+ */
+function issuesOfFoldedTables(
+  graph: Graph,
+  parameters: readonly Parameter[],
+  uses: ReadonlyMap<string, Use>,
+): readonly Issue[] {
+  const trained = new Set(parameters.map(({ name }) => name));
+  const tables = [...graph.values.values()].flatMap((value) => {
+    const { name, literal, type } = value;
+    const isReached = uses.get(name)?.differentiable === true && !trained.has(name);
+    if (literal === undefined || !isReached || !isFoldedByTorchScript(name)) return [];
+    if (type.kind !== 'tensor' || !isFloatingPoint(type.elementType)) return [];
+    return [{ name, elements: elementsOf(value) }];
+  });
+  const [first] = tables.toSorted((one, other) => other.elements - one.elements);
+  const all = tables.reduce((sum, { elements }) => sum + elements, 0);
+  const known = parameters.reduce((sum, { elements }) => sum + elements, 0);
+  if (first === undefined || all < leastShare * known) return [];
+  const others = tables.length === 1 ? '' : ` and ${tables.length - 1} more`;
+  const message = `Constant folding computed \`${first.name}\`${others} from what the program stores: ${formatCount(all)} elements are costed as tables, without gradients. If parameters are behind them, export with \`do_constant_folding=False\``;
+  return [{ code: 'graph/computed-weights', severity: 'information', message, value: first.name }];
+}
+
+const isFoldedByTorchScript = (name: string): boolean => /^onnx::[A-Z]\w*_\d+$/.test(name);
+
+/** Of the parameters; below, a mistake changes no figure that is shown. */
+const leastShare = 0.01;
+
+function elementsOf({ type }: Value): number {
+  if (type.kind !== 'tensor' || !isKnownShape(type.shape)) return 0;
+  return type.shape.reduce<number>((all, size) => all * (typeof size === 'number' ? size : 0), 1);
 }
 
 interface Computed {

@@ -63,14 +63,40 @@ export function issuesOfAssumedCasts(
     );
     return isOfProduct && !isFloat(source) && isFloat(result);
   });
+  if (operators.some((operator) => callOf(operator) !== undefined)) return [];
   const [first] = casts;
-  if (first === undefined || operators.some((operator) => callOf(operator) !== undefined)) return [];
+  if (first === undefined) return issuesOfWidening(operators, typeOf);
   const count = casts.length === 1 ? '1 tensor is' : `${casts.length} tensors are`;
   return [
     {
       code: 'graph/assumed-casts',
       severity: 'information',
       message: `${count} cast to numbers and multiplied, first \`${first.name || first.outputs[0]}\`. The file does not say whether the model casts, or PyTorch promotes a mask, of which it keeps a byte per element. Numbers are costed; the default exporter records it`,
+      operator: first.source,
+    },
+  ];
+}
+
+/**
+ * The TorchScript exporter stores numbers that a program makes from a range as doubles, and casts what they meet to doubles too
+ * (torch/onnx/_internal/torchscript_exporter/symbolic_opset11.py, `linspace`): the program may compute in single precision.
+ */
+function issuesOfWidening(
+  operators: readonly Operator[],
+  typeOf: (name?: string) => ElementType | undefined,
+): readonly Issue[] {
+  const widened = operators.filter(
+    ({ type, inputs, outputs }) =>
+      type === 'Cast' && typeOf(inputs[0]) === 'float32' && typeOf(outputs[0]) === 'float64',
+  );
+  const [first] = widened;
+  if (first === undefined) return [];
+  const count = widened.length === 1 ? '1 tensor is' : `${widened.length} tensors are`;
+  return [
+    {
+      code: 'graph/assumed-casts',
+      severity: 'information',
+      message: `${count} cast to doubles, first \`${first.name || first.outputs[0]}\`. The file does not say whether the model casts, or the exporter because it stores a range as doubles. Doubles are costed; the default exporter records it`,
       operator: first.source,
     },
   ];

@@ -1,7 +1,8 @@
 /** What the name of a stored tensor says: who gave it, and what kind of tensor PyTorch's modules give it to. */
 
-/** Names that exporters invent for tensors they folded: `onnx::Add_1175`, `/Constant_output_0`, `val_12`, `42`. */
-export const isAnonymousTensor = (name: string): boolean => /^(onnx::|\/|_?val_\d+$|\d+$|const)/i.test(name);
+/** Names that exporters invent for tensors they folded: `onnx::Add_1175`, `/Constant_output_0`, `val_12`, `42`, `const_fold_opt__7`. */
+export const isAnonymousTensor = (name: string): boolean =>
+  /^(onnx::|\/|_?val_\d+$|\d+$|const.*(\d|__))/i.test(name);
 
 /** Whether PyTorch modules register a buffer by this name: statistics, masks, indices, rotary and coordinate tables. */
 export const isBufferName = (name: string): boolean =>
