@@ -1,6 +1,7 @@
 /** Which values share the memory of others in PyTorch, and which reshapes write a copy after all. */
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
+import { isStoredTable } from '../../analysis/storedTable.ts';
 import { isInteger } from '../../model/elementType.ts';
 import type { Graph, Operator } from '../../model/graph.ts';
 import type { KnownCost } from '../../operators/definition.ts';
@@ -92,7 +93,7 @@ function followViews(
     }
     const [output] = operator.outputs;
     if (output === undefined) continue;
-    const isShown = isView(cost, operator) || showsPositions(training, operator, cost, [source, output]);
+    const isShown = isView(cost, operator) || showsTable(training, operator, cost, [root, source, output]);
     if (!isShown || isCast(operator)) {
       if (isShown) copies.add(operator.index);
       computed(operator, output, isShown || cost.class === 'elementwise');
@@ -139,7 +140,9 @@ function viewOf(graph: Graph, operator: Operator, from: Strided, to: readonly nu
     return { sizes: to, strides: from.strides.toSpliced(axis, 1) };
   }
   if (hasTrait(operator, 'looks-up')) return contiguous(to);
-  if (sizeOf(from.sizes) !== sizeOf(to)) return undefined;
+  // Pairs of numbers as complex ones, or these as pairs.
+  if (sizeOf(from.sizes) !== sizeOf(to))
+    return view === 'reshape' && liesInOrder(from) ? contiguous(to) : undefined;
   // Layer specs write what PyTorch lays out in order as a tensor joined with no other.
   if (operator.type === 'Concat') return liesInOrder(from) ? from : undefined;
   const strides = stridesOfView(from, to);
@@ -181,17 +184,22 @@ export const isView = (cost: KnownCost, operator: Operator): boolean =>
 
 /**
  * What is computed from shapes and constants alone launches nothing, but where it is kept, it is kept as it lies: a table that is expanded,
- * and positions that are cast too.
+ * one of numbers that is cut or reshaped, and positions that are cast too.
  */
-function showsPositions(
-  { tensors }: TrainingGraph,
+function showsTable(
+  { analysis, tensors }: TrainingGraph,
   operator: Operator,
   cost: KnownCost,
-  [source, output]: readonly [string, string],
+  [root, source, output]: readonly [string, string, string],
 ): boolean {
   const [from, to] = [tensors.get(source)?.elementType, tensors.get(output)?.elementType];
   if (cost.class !== 'shape' || to === undefined || from !== to) return false;
-  return inPyTorch(operator)?.view === 'expand' || (isInteger(to) && hasTrait(operator, 'casts'));
+  const view = inPyTorch(operator)?.view;
+  if (view === 'expand') return true;
+  if (isInteger(to)) return hasTrait(operator, 'casts');
+  const table = analysis.graph.values.get(root);
+  const isCut = view === 'slice' || view === 'reshape';
+  return isCut && table !== undefined && isStoredTable(analysis.graph, table);
 }
 
 const sizeOf = (shape: readonly number[]): number => shape.reduce((total, size) => total * size, 1);
