@@ -1,4 +1,4 @@
-"""Networks as people write them, of a hundred kinds, with those of `furtherNetworks.py`: `python samples/scripts/asWritten.py FOLDER [--only NAME ...]`.
+"""Networks as people write them, of nearly two hundred kinds, with those of `furtherNetworks.py` and `researchNetworks.py`: `python samples/scripts/asWritten.py FOLDER [--only NAME ...]`.
 
 Losses, detection, segmentation, speech, graphs with scatter, diffusion, recommenders, spectral and weight normalization, experts,
 reinforcement learning, normalizing flows, state spaces, memory. Each is exported in training mode by the TorchScript exporter
@@ -26,6 +26,7 @@ from exportRun import arguments_of, teller  # noqa: E402
 from exports import Inputs, Model  # noqa: E402
 from furtherNetworks import FURTHER  # noqa: E402
 from programs import truth  # noqa: E402
+from researchNetworks import RESEARCH  # noqa: E402
 from torch.nn.utils.parametrizations import spectral_norm, weight_norm  # noqa: E402
 
 BATCH = 2
@@ -1589,10 +1590,7 @@ def export(model: Model, way: str, path: Path) -> None:
     torch.manual_seed(0)
     written, inputs = model.build().train(), model.inputs()
     if way == "archive":
-        program = torch.export.export(written, tuple(inputs.values()), strict=False)
-        for node in program.graph.nodes:
-            node.meta.pop("stack_trace", None)  # paths of the machine
-        torch.export.save(program, path)
+        torch.export.save(torch.export.export(written, tuple(inputs.values()), strict=False), path)
     else:
         torch.onnx.export(written, tuple(inputs.values()), str(path), input_names=list(inputs), **EXPORTS[way])
 
@@ -1613,7 +1611,7 @@ def export_all(model: Model, folder: Path, tell: Callable[[dict], None]) -> None
 
 
 def main() -> None:
-    networks = NETWORKS | FURTHER
+    networks = NETWORKS | FURTHER | RESEARCH
     arguments = arguments_of(__doc__, networks, "network")
     tell = teller()
     tell({"versions": {"torch": torch.__version__, **{name: version(name) for name in ["onnx", "onnxscript"]}}})

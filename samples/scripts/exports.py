@@ -26,7 +26,8 @@ import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
 from exportRun import arguments_of, teller  # noqa: E402
 from export import torchvision_models  # noqa: E402
-from savedActivations import Kept, native_dropout, with_fused_norms  # noqa: E402
+from onGpu import on_gpu  # noqa: E402
+from savedActivations import Kept, with_fused_norms  # noqa: E402
 from torch.nn.attention import SDPBackend, sdpa_kernel  # noqa: E402
 from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
 
@@ -230,19 +231,19 @@ MODELS = [
 
 @contextlib.contextmanager
 def as_on_a_gpu():
-    """Dropout keeps a mask of one byte per element; fused attention has none on a CPU."""
-    sdpa, dropout = F.scaled_dot_product_attention, F.dropout
+    """What functions keep on a GPU; fused attention has no mask of dropout on a CPU."""
+    sdpa = F.scaled_dot_product_attention
 
     def without_dropout(query, key, value, attn_mask=None, dropout_p=0.0, *rest, **more):
         return sdpa(query, key, value, attn_mask, 0.0, *rest, **more)
 
     torch.nn.functional.scaled_dot_product_attention = without_dropout
-    torch.nn.functional.dropout = native_dropout
+    undo = on_gpu()
     try:
         yield
     finally:
         torch.nn.functional.scaled_dot_product_attention = sdpa
-        torch.nn.functional.dropout = dropout
+        undo()
 
 
 def truth(model: Model) -> dict[str, int]:

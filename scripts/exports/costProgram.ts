@@ -19,11 +19,14 @@ export interface ProgramCosts {
   readonly exact: boolean;
   /** Operators whose cost is not known. */
   readonly unknown: readonly string[];
-  /** Of issues, sorted, each once. */
+  /** Of issues and of findings that doubt the file, sorted, each once. */
   readonly codes: readonly string[];
 }
 
 const framework = { name: 'pytorch-ddp', options: {} };
+/** Whether a finding says that the file may differ from the program, as against what the step costs. */
+const isOfTheFile = ({ code }: { readonly code: string }): boolean => code === 'findings/trained-adapters';
+
 /** No loss is added: the counts are those of the model as it is. */
 const alone: ScenarioRequest = {
   cluster: 'dgx-a100',
@@ -40,7 +43,7 @@ export function costProgram(path: string): ProgramCosts {
   const estimate = (request: ScenarioRequest) => {
     const { cost, issues } = estimateModel(opened, [{ ...request, ...batch }]);
     if (cost === undefined) throw new Error(`${path} cannot be costed: ${issues[0]?.message}`);
-    return { cost, codes: issues.map(({ code }) => code) };
+    return { cost, codes: [...issues, ...cost.findings.filter(isOfTheFile)].map(({ code }) => code) };
   };
   const fp32 = estimate({ ...alone, precision: 'fp32' });
   const one = estimate({ ...alone, precision: 'bf16' });

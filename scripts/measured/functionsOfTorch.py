@@ -28,6 +28,7 @@ from typing import Callable
 import onnx
 import torch
 import torch.nn.functional as F
+from onGpu import on_gpu
 from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
@@ -224,35 +225,6 @@ def builders() -> dict[str, tuple[Callable[[], nn.Module], Callable[[], tuple[to
     for name, build in LOOKUPS.items():
         every[name] = (lambda build=build: LookedUp(build()), lambda: (torch.randint(1, 100, (BATCH, 5)),))
     return every
-
-
-class LogSigmoidOnGpu(torch.autograd.Function):
-    @staticmethod
-    def forward(context, x: torch.Tensor) -> torch.Tensor:
-        context.save_for_backward(x)
-        return x.sigmoid().log()
-
-
-class RmsNormOnGpu(torch.autograd.Function):
-    @staticmethod
-    def forward(context, x, shape, weight, eps):
-        axes = tuple(range(-len(shape), 0))
-        deviation = torch.rsqrt(x.pow(2).mean(axes, keepdim=True) + (eps or 1e-6))
-        context.save_for_backward(x, deviation, *([] if weight is None else [weight]))
-        return x * deviation * (1 if weight is None else weight)
-
-
-def on_gpu() -> Callable[[], None]:
-    """Has three functions keep what they keep on a GPU, until what is given back is called."""
-    before = F.dropout, F.logsigmoid, F.rms_norm
-    F.dropout = lambda x, p=0.5, training=True, inplace=False: torch.native_dropout(x, p, True)[0] if training and p > 0 else x
-    F.logsigmoid = LogSigmoidOnGpu.apply
-    F.rms_norm = lambda x, shape, weight=None, eps=None: RmsNormOnGpu.apply(x, shape, weight, eps)
-
-    def undo() -> None:
-        F.dropout, F.logsigmoid, F.rms_norm = before
-
-    return undo
 
 
 def saved_bytes(model: nn.Module, inputs: tuple[torch.Tensor, ...]) -> int:
