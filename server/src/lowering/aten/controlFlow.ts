@@ -32,6 +32,8 @@ export interface ControlFlow {
   /** Adds the operators of a graph. */
   readonly run: (graph: AtenGraph, given: readonly (Tensor | undefined)[]) => Results;
   readonly tell: (issue: Issue) => void;
+  /** Operators so far. */
+  readonly size: () => number;
 }
 
 type Results = readonly (Tensor | undefined)[];
@@ -44,7 +46,7 @@ const scan = (flow: ControlFlow): Results | undefined => {
   const { graphs, lists, call } = flow;
   const [step] = graphs;
   const [initial = [], scanned = [], others = []] = lists;
-  const count = lengthOf(scanned, step);
+  const count = lengthOf(flow, scanned, step);
   if (step === undefined || count === undefined) return undefined;
   let carried: Results = initial;
   const kept: (Tensor | undefined)[][] = [];
@@ -61,7 +63,7 @@ const map = (flow: ControlFlow): Results | undefined => {
   const { graphs, lists, call } = flow;
   const [body] = graphs;
   const [mapped = [], others = []] = lists;
-  const count = lengthOf(mapped, body);
+  const count = lengthOf(flow, mapped, body);
   if (body === undefined || count === undefined) return undefined;
   const results = Array.from({ length: count }, (_, at) =>
     flow.run(renamed(body, `#${at}`), [...mapped.map((all) => entryOf(call, all, at)), ...others]),
@@ -75,7 +77,7 @@ const whileLoop = (flow: ControlFlow): Results | undefined => {
   if (condition === undefined || body === undefined) return undefined;
   const starts = (flow.names[0] ?? []).map(flow.filledWith);
   const counted = iterationsOf(condition, body, starts);
-  if (counted === undefined || isTooLarge(counted.iterations, body)) return undefined;
+  if (counted === undefined || isTooLarge(flow, counted.iterations, body)) return undefined;
   if (counted.isAssumed) flow.tell(assumedStart(flow, counted.iterations));
   let carried: Results = initial;
   for (let at = 0; at < counted.iterations; at += 1)
@@ -100,16 +102,18 @@ const runs: Readonly<Record<string, (flow: ControlFlow) => Results | undefined>>
 };
 
 /** How many entries the leading axis has; `undefined` where that is open, or makes too much. */
-function lengthOf(tensors: Results, body: AtenGraph | undefined): number | undefined {
+function lengthOf(flow: ControlFlow, tensors: Results, body: AtenGraph | undefined): number | undefined {
   const length = tensors[0]?.shape?.[0];
-  return typeof length !== 'number' || isTooLarge(length, body) ? undefined : length;
+  const isKnown = typeof length === 'number' && body !== undefined;
+  return isKnown && !isTooLarge(flow, length, body) ? length : undefined;
 }
 
-const isTooLarge = (iterations: number, body: AtenGraph | undefined): boolean =>
-  !Number.isInteger(iterations) || iterations < 1 || iterations * (body?.nodes.length ?? 0) > mostNodes;
+/** Loops inside loops count what was written out before them. */
+const isTooLarge = ({ size }: ControlFlow, iterations: number, { nodes }: AtenGraph): boolean =>
+  !Number.isInteger(iterations) || iterations < 1 || size() + iterations * nodes.length > mostNodes;
 
-/** A scan of 4,096 steps of a state space has as many. */
-const mostNodes = 100_000;
+/** A scan of 2,000 steps of ten calls; more take seconds to cost. */
+const mostNodes = 20_000;
 
 const entryOf = (call: AtenCall, all: Tensor | undefined, at: number): Tensor | undefined =>
   all && call.emit('Gather', [all, call.scalar(at, 'int64')], { axis: int(0) })[0];

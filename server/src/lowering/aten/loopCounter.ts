@@ -26,7 +26,7 @@ export function iterationsOf(
   if (change === undefined || direction === undefined || body.inputs[at] !== change.tensor) return undefined;
   const step = direction === 'add' ? change.number : -change.number;
   const start = starts[at];
-  const distance = (compared.number - (start ?? 0)) / step;
+  const distance = (compared.number - (start === undefined ? 0 : start)) / step;
   if (!Number.isFinite(distance) || distance < 0) return undefined;
   const isClosed = relation === 'le' || relation === 'ge';
   const iterations = isClosed ? Math.floor(distance) + 1 : Math.ceil(distance);

@@ -289,6 +289,7 @@ function lowerLoop(lowering: Lowering, around: AtenGraph, node: AtenNode, values
       return called.outputs.map((output) => inner.get(output));
     },
     tell: (issue) => lowering.told.push(issue),
+    size: () => graph.size,
   });
   for (const [index, output] of node.outputs.entries()) {
     const result = results?.[index];

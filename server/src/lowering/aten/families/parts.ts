@@ -174,7 +174,8 @@ const indexPut: LowerAten = (call) => {
   const given = call.optionalList('indices') ?? [];
   const indices = given.flatMap((entry) => entry ?? []);
   const axes = given.flatMap((entry, axis) => (entry === undefined ? [] : [axis]));
-  if (self === undefined || values === undefined || indices.length === 0) return undefined;
+  const [front] = axes;
+  if (self === undefined || values === undefined || front === undefined) return undefined;
   if (indices[0]?.elementType === 'bool') {
     const isFill = indices.length === 1 && values.shape?.length === 0;
     return isFill ? call.emit('Where', [indices[0], values, self]) : undefined;
@@ -182,13 +183,13 @@ const indexPut: LowerAten = (call) => {
   const places = joined(call, indices);
   const count = (places?.shape?.length ?? 1) - 1;
   const isFront = axes.every((axis, at) => axis === at);
-  const isTogether = axes.every((axis, at) => axis === (axes[0] ?? 0) + at);
+  const isTogether = axes.every((axis, at) => axis === front + at);
   if (places?.shape === undefined || self.shape === undefined || !isTogether) return undefined;
-  const shape = self.shape.toSpliced(axes[0] ?? 0, axes.length, ...places.shape.slice(0, -1));
+  const shape = self.shape.toSpliced(front, axes.length, ...places.shape.slice(0, -1));
   const whole = values.shape?.length === shape.length ? values : expandedTo(call, values, shape);
   if (whole === undefined) return undefined;
   const reduction = text(call.flag('accumulate', false) ? 'add' : 'none');
-  const own = Array.from({ length: count }, (_, axis) => axis + (axes[0] ?? 0));
+  const own = Array.from({ length: count }, (_, axis) => axis + front);
   const updates = isFront ? whole : toFront(call, whole, own);
   const [written] = call.emit('ScatterND', [toFront(call, self, axes), places, updates], { reduction });
   return intoPlace(call, written, axes, axes.length);

@@ -90,7 +90,7 @@ const running =
 /** One kernel, whatever it is written as here. */
 const runningLogarithm: LowerAten = (call) => {
   const self = call.tensor('self');
-  const axis = call.integers([call.number('dim') ?? 0]);
+  const axis = call.integers([call.numberOr('dim', 0)]);
   return self && call.emit('Log', call.emit('CumSum', [...call.emit('Exp', [self]), axis]));
 };
 
