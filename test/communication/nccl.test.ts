@@ -30,6 +30,8 @@ test.each([
   ['8 GPUs, NVLink', 8, 1, 'ring', 'Simple', 56.0],
   ['8 GPUs, NVLink', 8, 1, 'ring', 'LL', 15.0],
   ['8 GPUs, NVLink', 8, 1, 'tree', 'LL', 15.2],
+  // Beside a network a hop of LL inside a node takes 1 µs at least: 6.6 + 28 · 1 + 2 · 2.7.
+  ['2 nodes of 8', 16, 2, 'ring', 'LL', 40.0],
   ['16 nodes of 8', 128, 16, 'ring', 'Simple', 1190.0],
   ['16 nodes of 8', 128, 16, 'tree', 'Simple', 176.4],
 ] as const)('%s: latency of %i GPUs on %i nodes, %s %s', (_, gpus, nodes, algorithm, protocol, latency) => {
@@ -356,3 +358,13 @@ test.each(['2.3', '2.4'] as const)(
     expect(own).not.toEqual(hierarchicalCandidates('2.18', on, size));
   },
 );
+
+test.each([
+  [2, 1, false],
+  [3, 1, true],
+  [16, 8, false],
+  [64, 8, true],
+])('%i GPUs on %i nodes add up in the switches of DGX H100: %s', (gpus, nodes, inSwitch) => {
+  const found = ncclCandidates('2.30', 'all-reduce', links('dgx-h100', gpus, nodes), bytes(2 ** 30));
+  expect(found.some(({ algorithm }) => algorithm.startsWith('nvls'))).toBe(inSwitch);
+});

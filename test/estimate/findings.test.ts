@@ -19,7 +19,9 @@ import { unsupportedPrecision } from '../../server/src/estimate/findings/unsuppo
 import { memoryOf } from '../../server/src/estimate/memory/memoryOf.ts';
 import { reservedMemory } from '../../server/src/estimate/memory/reservedMemory.ts';
 import { messageCosts } from '../../server/src/estimate/messageCosts.ts';
+import { transferTime } from '../../server/src/estimate/parallel/transferTime.ts';
 import { planStep, timelineOf, timesAlone } from '../../server/src/estimate/plan/stepPlan.ts';
+import { stepLimit } from '../../server/src/estimate/stepLimit.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
 import { bytes, bytesPerSecond, seconds } from '../../server/src/model/units.ts';
 
@@ -148,7 +150,7 @@ test('workers wait for the slowest while it computes, not while their host holds
   expect(message(0)).toBe(
     'Workers wait 200 ms, 20 % of the step, for the slowest of 8, which takes 1.25 times the mean',
   );
-  expect(message(0.5)).toMatch(/^Workers wait 100 ms, 10\.0 % of the step/);
+  expect(message(0.5)).toMatch(/^Workers wait 100 ms, 10 % of the step/);
   expect(message(0.8)).toBeUndefined();
 });
 
@@ -206,6 +208,31 @@ test.each([
   expect(found?.message).toContain(`the caching allocator reserves up to ${most}.0 GiB`);
   expect(found?.message).toContain(`The step needs ${high}.5 GiB or more; `);
   expect(found?.message).toContain('70.0 GiB at once, 71.0 GiB while Python variables keep tensors alive');
+});
+
+test.each([
+  ['parts that are little by themselves are a limit together', 0.03, 0.04, { kind: 'input', share: 0.04 }],
+  ['less than 5 % leaves computation the limit', 0.01, 0.03, { kind: 'compute', share: 0.96 }],
+  ['the host, for more', 0.2, 0.1, { kind: 'host', share: 0.2 }],
+])('%s', (_, hostTime, exposedInputTime, limit) => {
+  const step = lasting(stepOf({ cluster: 'a100-sxm-80gb', gpus: 1, batch: 8 }), {
+    step: 1,
+    hostTime,
+    exposedInputTime,
+  });
+  const found = stepLimit(step.plan, step.timeline);
+  expect([found.kind, found.share]).toEqual([limit.kind, expect.closeTo(limit.share, 12)]);
+});
+
+test('a GPU sends to one of another node through its share of the ports, and to one beside it by the link', () => {
+  const { cluster } = stepOf({ cluster: 'dgx-a100', nodes: 2, batch: 8 }).plan;
+  const { network, link } = cluster;
+  if (network === undefined || link === undefined) throw new Error('no links');
+  const grown = (crosses: boolean): number =>
+    transferTime(cluster, crosses, 2e9) - transferTime(cluster, crosses, 1e9);
+  expect(1e9 / grown(true)).toBeCloseTo(network.nodeBandwidth.value / 8, -3);
+  expect(1e9 / grown(false)).toBeCloseTo(link.busBandwidth.value, -3);
+  expect(transferTime(cluster, true, 0)).toBe(0);
 });
 
 test('servers limit the step from the first number of nodes whose work exceeds what GPUs compute', () => {

@@ -192,6 +192,22 @@ test('ZeRO sends a bucket when the first gradient is ready that it has no room f
   );
 });
 
+test('ByteScheduler without its patch fills messages up to 64 MiB', () => {
+  // 32 MiB each, in as many parts as fill no cycle.
+  const [one] = gradients;
+  if (one === undefined) throw new Error('no gradient');
+  const three = [0, 1, 2].map((index) => ({
+    ...one,
+    index,
+    usedFrom: index,
+    elements: 2 ** 23,
+    bytes: bytes(2 ** 25),
+  }));
+  const options = { patched: 'false', 'partition-elements': String(2 ** 22) };
+  const sent = exchangeOf('bytescheduler', options, group(4, 1), three).messages;
+  expect(sent.map((message) => message.bytes)).toEqual([2 ** 26, 2 ** 25]);
+});
+
 test('Horovod copies a gradient that is all alone into no buffer', () => {
   const options = { 'fusion-mb': '1' };
   expect(exchangeOf('horovod', options, group(4, 1)).buffers).toBe(2 ** 20);

@@ -40,7 +40,8 @@ export const formatRate = (perSecond: number | null, what = 'samples'): string =
 export function formatPercent(share: number | null): string {
   if (share === null) return unknownText;
   const percent = share * 100;
-  return `${Math.abs(percent) >= 10 || percent === 0 ? percent.toFixed(0) : percent.toFixed(1)} %`;
+  // What rounds to 10.0 has two digits before the point.
+  return `${Math.abs(percent) >= 9.95 || percent === 0 ? percent.toFixed(0) : percent.toFixed(1)} %`;
 }
 
 /** A count in full, thousands separated by commas: `25,557,032`. */
