@@ -267,6 +267,30 @@ describe('a whole run', () => {
     expect(run?.exact).toBe(true);
   });
 
+  // Each of 4 or 8 GPUs reads all of 1000 samples of 0.1 MB: of a disk of 2 GB/s, of one file at 0.5 GB/s.
+  test.each([
+    ['local', 4, 1, (4 * 1e8) / 2e9],
+    ['local', 8, 2, (4 * 1e8) / 2e9],
+    ['shared', 4, 1, (4 * 1e8) / 5e8],
+    ['shared', 8, 2, (8 * 1e8) / 5e8],
+  ] as const)(
+    'a framework that reads all first, from %s storage, %i GPUs on %i nodes',
+    (source, gpus, nodes, loading) => {
+      const { run } = cost(
+        {
+          gpus,
+          nodes,
+          framework: { name: 'cntk', options: { reader: 'text' } },
+          input: { sampleBytes, source },
+          run: { samples: 1000, epochs: 1, start: seconds(60) },
+        },
+        stored,
+      );
+      expect(run?.loading).toBeCloseTo(loading, 9);
+      expect(run?.initialisation).toBeCloseTo(60 + loading, 9);
+    },
+  );
+
   test('what nobody gave stays unknown', () => {
     const { run } = cost({ run: { samples: 1000, epochs: 1 } });
     expect([run?.initialisation, run?.price, run?.exact]).toEqual([null, null, false]);
