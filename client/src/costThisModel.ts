@@ -44,10 +44,9 @@ export function registerCostThisModel(
       costed.set(key, (costed.get(key) ?? new Set()).add(chosen));
     },
   );
-  if (!canRun) return command;
-  const saving = renewOnSave(client, costed, remembered, log);
+  // A browser says why it builds none, and what to open in its place.
   const lenses = vscode.languages.registerCodeLensProvider(
-    { language: 'python', scheme: 'file' },
+    { language: 'python', ...(canRun ? { scheme: 'file' } : {}) },
     {
       provideCodeLenses: (document) =>
         modelClasses(document.getText()).map(
@@ -60,7 +59,8 @@ export function registerCostThisModel(
         ),
     },
   );
-  return vscode.Disposable.from(command, lenses, saving);
+  const saving = canRun ? [renewOnSave(client, costed, remembered, log)] : [];
+  return vscode.Disposable.from(command, lenses, ...saving);
 }
 
 /**
@@ -95,7 +95,7 @@ function refuse(canRun: boolean): Parameters<typeof tellRefusal>[0] | undefined 
   if (!canRun)
     return {
       message: vscode.l10n.t(
-        'A model of Python is built by a process, which a browser cannot start. Open the folder in desktop VS Code.',
+        'A model of Python is built by a process, which a browser cannot start. Open the folder in desktop VS Code, or open a .pt2 or .onnx file that was exported from it.',
       ),
     };
   if (!vscode.workspace.isTrusted)

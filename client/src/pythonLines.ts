@@ -1,17 +1,20 @@
 /**
  * What the lines of a Python file cost, where a model that is open was exported from it: hints and hovers on lines, lenses
- * above functions and classes. The server finds the lines; the file is sent when its text, or a model, has changed.
+ * above functions and classes. The server finds the lines; the file is sent when its text, or a model, has changed. A lens
+ * opens models beside the file that have its name, until one is open that shows costs on its lines.
  */
 
 import * as vscode from 'vscode';
 import type { BaseLanguageClient } from 'vscode-languageclient';
 import {
   costPythonLines,
+  onnxEditor,
   type PythonLinesParams,
   type PythonLinesResult,
 } from '../../server/src/protocol.ts';
 import { type Estimates, isModel } from './estimates.ts';
 import { isOfModel } from './onnxTextFiles.ts';
+import { modelClasses } from './pythonModels.ts';
 
 const python: vscode.DocumentSelector = { language: 'python' };
 
@@ -83,12 +86,39 @@ export function registerPythonLines(
       onDidChangeCodeLenses: changed.event,
       provideCodeLenses: async (document) => {
         const lines = await costsOf(document);
+        if (lines.length === 0) return offersOf(document);
         return lines.flatMap(({ line, text, isGroup }) =>
           isGroup ? [new vscode.CodeLens(document.lineAt(line).range, { title: text, command: '' })] : [],
         );
       },
     }),
   );
+}
+
+/** `blocks.pt2` and `blocks.Net.onnx` beside `blocks.py`. */
+async function offersOf(document: vscode.TextDocument): Promise<vscode.CodeLens[]> {
+  const [first] = modelClasses(document.getText());
+  const stem = /([^/]+)\.py$/.exec(document.uri.path)?.[1];
+  if (first === undefined || stem === undefined) return [];
+  const folder = vscode.Uri.joinPath(document.uri, '..');
+  const files = await vscode.workspace.fs.readDirectory(folder).then(
+    (entries) => entries.map(([name]) => name),
+    () => [],
+  );
+  return files
+    .filter((name) => name.startsWith(`${stem}.`) && /\.(?:pt2|onnx)$/.test(name))
+    .map(
+      (name) =>
+        new vscode.CodeLens(document.lineAt(first.line).range, {
+          title: vscode.l10n.t('Show Costs From {0}', name),
+          command: 'vscode.openWith',
+          arguments: [
+            vscode.Uri.joinPath(folder, name),
+            onnxEditor,
+            { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true },
+          ],
+        }),
+    );
 }
 
 const endOf = (document: vscode.TextDocument, line: number): vscode.Position =>

@@ -111,6 +111,21 @@ const costsPython: Scenario = {
   },
 };
 
+const offersArchive: Scenario = {
+  name: 'a Python file alone offers the model that lies beside it, and shows its costs',
+  steps: async (editor) => {
+    await editor.openFile(workspaceFiles.python);
+    await editor.lensMatching(/Cost This Model/);
+    await editor.lensMatching(/Show Costs From blocks\.pt2/);
+    await editor.page.getByText('Show Costs From blocks.pt2').click();
+    await editor.page
+      .locator('.view-line')
+      .filter({ hasText: /torch\.relu\(.*FLOP/ })
+      .first()
+      .waitFor({ timeout: 30_000 });
+  },
+};
+
 const costsCells: Scenario = {
   name: 'lines of a notebook say what they cost in the open model that was exported from its cells',
   steps: async (editor) => {
@@ -126,6 +141,7 @@ export const onnxScenarios: readonly Scenario[] = [
   opensProgram,
   costsCells,
   costsPython,
+  offersArchive,
   togglesText,
   savesSpec,
   setsDimensions,

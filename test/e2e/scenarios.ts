@@ -519,6 +519,17 @@ export const refusedRevision: Scenario = {
   },
 };
 
+/** The same of a model of Python, with what there is to do. */
+export const refusedExport: Scenario = {
+  name: 'a browser says why it builds no model of Python',
+  steps: async (editor) => {
+    await editor.openFile(workspaceFiles.script);
+    await editor.lensMatching(/Cost This Model/);
+    await editor.page.locator('.codelens-decoration').getByText('Cost This Model').first().click();
+    await editor.notificationMatching(/which a browser cannot start.*open a \.pt2 or \.onnx file/);
+  },
+};
+
 /** Needs processes, which a browser cannot start. */
 export const benchmarkScenarios: readonly Scenario[] = [
   {

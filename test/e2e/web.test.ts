@@ -3,6 +3,6 @@
 import { launchWeb } from './harness/host.ts';
 import { testIn } from './harness/testIn.ts';
 import { onnxScenarios } from './onnxScenarios.ts';
-import { blockedReport, refusedRevision, scenarios } from './scenarios.ts';
+import { blockedReport, refusedExport, refusedRevision, scenarios } from './scenarios.ts';
 
-testIn(launchWeb, [...scenarios, ...onnxScenarios, blockedReport, refusedRevision]);
+testIn(launchWeb, [...scenarios, ...onnxScenarios, blockedReport, refusedRevision, refusedExport]);

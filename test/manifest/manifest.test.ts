@@ -236,6 +236,7 @@ it('activates by what it contributes and for the texts it serves, never at start
   expect(manifest.activationEvents).toEqual([
     `onFileSystem:${onnxTextScheme}`,
     `onFileSystem:${onnxLayersScheme}`,
+    'onLanguage:python',
   ]);
 });
 
