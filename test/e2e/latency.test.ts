@@ -5,9 +5,12 @@
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { chromium } from 'playwright-core';
 import { it } from 'vitest';
+import { makeReport, type ReportResult } from '../../server/src/protocol.ts';
 import { llamaGraph } from '../bench/llamaGraph.ts';
 import { show } from '../bench/measure.ts';
+import { startTestServer } from '../lsp/testServer.ts';
 import type { EditorPage } from './harness/editorPage.ts';
 import { launchCodeServer } from './harness/host.ts';
 import { inEditor } from './harness/inEditor.ts';
@@ -101,6 +104,71 @@ it('another precision', async () => {
     print('precision to lens', times);
   });
 });
+
+/** As many distinct layers as the largest models have modules. */
+const panelLayers = 2_000;
+
+it('the panel of a model with 2,000 layers', async () => {
+  const layers = Array.from({ length: panelLayers }, (_, i) => `  - fc${i}: Linear(${256 + 8 * (i % 97)})`);
+  const client = await startTestServer();
+  const uri = 'file:///models/deep.layers.yaml';
+  const text = `name: deep\ndims: { batch: 64 }\ninputs:\n  x: float32[batch, 256]\nlayers:\n${layers.join('\n')}\n`;
+  await client.open(uri, 'layer-spec', text);
+  const params = { uri, page: 'report', format: 'html', nonce: 'n0nce' };
+  const html = (await client.connection.sendRequest<ReportResult>(makeReport, params)).text;
+  await client.stop();
+  const browser = await chromium.launch({
+    executablePath: readSetting().chromium,
+    args: ['--no-sandbox', '--disable-gpu'],
+  });
+  const page = await browser.newPage({ viewport: { width: 700, height: 900 }, bypassCSP: true });
+  await page.evaluate(
+    'globalThis.acquireVsCodeApi = () => ({ postMessage() {}, getState() {}, setState() {} })',
+  );
+  await page.setContent(html);
+  await page.evaluate(`document.querySelectorAll('details').forEach((each) => { each.open = true; })`);
+  const acts = {
+    scroll: `let y = 0; const go = () => { scrollTo(0, (y += 400)); if (y < 20000) requestAnimationFrame(go); }; go();`,
+    sort: `document.querySelector('#layers th[data-column="5"] button').click();`,
+    filter: `const box = document.getElementById('filter'); box.value = 'fc12'; box.dispatchEvent(new Event('input', { bubbles: true }));`,
+    'tried totals': `dispatchEvent(new MessageEvent('message', { data: { kind: 'tried', rows: [{ name: 'one training step', value: '1 ms', detail: '' }], sentence: 'x' } }));`,
+    'another page': `dispatchEvent(new MessageEvent('message', { data: { kind: 'page', html: ${JSON.stringify(html)} } }));`,
+  };
+  // On a busy machine a frame is late for others: the page's own time says what it takes by itself.
+  const session = await page.context().newCDPSession(page);
+  await session.send('Performance.enable', { timeDomain: 'threadTicks' });
+  const spent = async (): Promise<number> =>
+    1000 *
+    ((await session.send('Performance.getMetrics')).metrics.find(({ name }) => name === 'TaskDuration')
+      ?.value ?? Number.NaN);
+  for (const [act, script] of Object.entries(acts)) {
+    const frames: number[] = [];
+    const processor: number[] = [];
+    for (let run = 0; run < 5; run += 1) {
+      const before = await spent();
+      frames.push(await page.evaluate<number>(longestFrame(script)));
+      processor.push((await spent()) - before);
+    }
+    print(`${panelLayers} layers in the panel, longest frame: ${act}`, frames);
+    print(`${panelLayers} layers in the panel, processor time of the second: ${act}`, processor);
+  }
+  await browser.close();
+});
+
+/** Milliseconds between two frames, at most, in the second after a script has run. */
+const longestFrame = (script: string): string => `new Promise((resolve) => {
+  requestAnimationFrame((first) => {
+    let [last, longest] = [first, 0];
+    const next = (now) => {
+      longest = Math.max(longest, now - last);
+      last = now;
+      if (now - first < 1000) requestAnimationFrame(next);
+      else resolve(longest);
+    };
+    requestAnimationFrame(next);
+    { ${script} }
+  });
+})`;
 
 /** As hints write figures: three digits. */
 const figures = (value: number): string => value.toPrecision(3).replace('.', '\\.');

@@ -59,6 +59,11 @@ beforeAll(async () => {
     const asked = { uri, page, format: 'html', nonce: 'n0nce' };
     pages.set(page, (await client.connection.sendRequest<ReportResult>(makeReport, asked)).text);
   }
+  const deep = Array.from({ length: 400 }, (_, i) => `  - fc${i}: Linear(${64 + i})`).join('\n');
+  const deepUri = 'file:///models/deep.layers.yaml';
+  await client.open(deepUri, 'layer-spec', `inputs:\n  x: float32[4, 64]\nlayers:\n${deep}\n`);
+  const asked = { uri: deepUri, page: 'report', format: 'html', nonce: 'n0nce' };
+  pages.set('deep', (await client.connection.sendRequest<ReportResult>(makeReport, asked)).text);
   await client.stop();
 }, 120_000);
 afterAll(() => browser.close());
@@ -125,6 +130,32 @@ it('the keyboard sorts and goes along the rows', async () => {
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Enter');
   expect(await page.locator('table.layers tr.here').count()).toBeGreaterThan(0);
+  await page.close();
+});
+
+it('rows of a long table are drawn when the reader comes to them, and none is lost', async () => {
+  const page = await show('deep', 'dark', 1280);
+  const shown = page.locator('#layers tbody tr:visible');
+  const names = page.locator('#layers tbody tr td:first-child, #layers tbody tr th:first-child');
+  const count = await names.count();
+  expect(count).toBeGreaterThanOrEqual(400);
+  expect(await shown.count()).toBeLessThan(count);
+  await page.locator('#layers th[data-column="5"] button').click();
+  expect(await shown.count()).toBeLessThan(count);
+  await page.locator('#layers tbody tr:visible').last().focus();
+  await page.keyboard.press('ArrowDown');
+  expect(
+    await page.evaluate(
+      'document.activeElement.matches("tr[data-layer]") && document.activeElement.offsetHeight > 0',
+    ),
+  ).toBe(true);
+  for (let i = 0; i < 10 && (await shown.count()) < count; i += 1) {
+    await page.evaluate('scrollTo(0, document.body.scrollHeight)');
+    await page.waitForTimeout(200);
+  }
+  expect(await shown.count()).toBe(count);
+  await page.locator('#filter').fill('fc399');
+  expect(await shown.count()).toBe(1);
   await page.close();
 });
 

@@ -216,14 +216,14 @@ function hintText(
           {
             text: `grad ${print.bytes(cost.gradient)}${isExposed ? `, ${print.time(exposed)} exposed` : ''}`,
             ...(isExposed ? { short: `${print.time(exposed)} exposed` } : {}),
-            rank: isExposed ? 2 : 5,
+            rank: !isExposed ? 6 : exposed >= time / 20 ? 2 : 4,
           },
         ]
       : []),
     ...exchangeParts(row, view, print),
   ];
   if (parts.length === 0) return cost.exact ? '' : unknownText(row, most);
-  return fitParts(cost.layers > 1 ? [...parts, { text: `sum of ${cost.layers}`, rank: 4 }] : parts, most);
+  return fitParts(cost.layers > 1 ? [...parts, { text: `sum of ${cost.layers}`, rank: 5 }] : parts, most);
 }
 
 /** `AR 0.84 ms ×4`: what GPUs that share a copy exchange in the layers of a line, of the kind that takes longest. */
@@ -262,7 +262,7 @@ function fitParts(parts: readonly Part[], most: number): string {
   if (parts.length === 1) return cutHint(text, longestHint);
   if (text.length <= most) return text;
   const last = Math.max(...parts.map(({ rank }) => rank));
-  if (last < 4 && parts.some(({ short }) => short !== undefined))
+  if (last < 5 && parts.some(({ short }) => short !== undefined))
     return fitParts(
       parts.map(({ text: long, short = long, rank }) => ({ text: short, rank })),
       most,

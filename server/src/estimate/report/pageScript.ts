@@ -25,12 +25,34 @@ export const pageScript = `
         const order = typeof a === 'string' ? a.localeCompare(b, undefined, { numeric: true }) : a - b;
         return (down ? -order : order) || Number(one.dataset.order) - Number(other.dataset.order);
       });
+      rows.forEach((row) => row.classList.add('later'));
       table.tBodies[0].append(...rows);
+      table.dataset.shown = atOnce;
+      showRows(table);
       for (const head of table.querySelectorAll('th[data-column]')) {
         const is = Number(head.dataset.column) === column;
         head.setAttribute('aria-sort', is ? (down ? 'descending' : 'ascending') : 'none');
       }
     }
+  }
+  /** Layout of thousands of rows takes longer than a frame: those below are drawn when the reader comes to them. */
+  const atOnce = 150;
+  function showRows(table, more = 0) {
+    const shown = Number(table.dataset.shown ?? atOnce) + more;
+    table.dataset.shown = shown;
+    const rows = rowsOf(table).filter((row) => !row.hidden);
+    rows.forEach((row, index) => row.classList.toggle('later', index >= shown));
+    const end = table.nextElementSibling;
+    if (end?.className === 'more') end.hidden = rows.length <= shown;
+  }
+  const comes = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries) if (isIntersecting) showRows(target.previousElementSibling, atOnce);
+  }, { rootMargin: '600px' });
+  function reveal(row) {
+    const table = row.closest('table');
+    if (!row.classList.contains('later')) return;
+    const place = rowsOf(table).filter((each) => !each.hidden).indexOf(row);
+    showRows(table, place + atOnce - Number(table.dataset.shown));
   }
   const amountAt = (column) => (column < 6 ? column - 2 : column - 3);
 
@@ -41,6 +63,8 @@ export const pageScript = `
     for (const table of document.querySelectorAll('table.layers')) {
       const shown = rowsOf(table).filter((row) => !row.hidden);
       if (shown[0] && !shown.some((row) => row.tabIndex === 0)) shown[0].tabIndex = 0;
+      table.dataset.shown = atOnce;
+      showRows(table);
     }
   }
 
@@ -51,7 +75,10 @@ export const pageScript = `
       if (each.dataset.layer === layer) each.classList.add('here');
     const details = byId('each');
     const row = [...document.querySelectorAll('table.layers tr.here')].find((each) => !details?.contains(each) || details.open);
-    if (scroll && row) row.scrollIntoView({ block: 'nearest' });
+    if (scroll && row) {
+      reveal(row);
+      row.scrollIntoView({ block: 'nearest' });
+    }
   }
 
   function chooseLayer(element) {
@@ -123,8 +150,14 @@ export const pageScript = `
     document.body.classList.add('scripted');
     for (const head of document.querySelectorAll('th[data-column]'))
       head.replaceChildren(buttonOf(head.textContent, () => chooseColumn(Number(head.dataset.column))));
-    for (const table of document.querySelectorAll('table.layers'))
+    for (const table of document.querySelectorAll('table.layers')) {
       rowsOf(table).forEach((row, index) => { row.tabIndex = index === 0 ? 0 : -1; });
+      const end = buttonOf('More rows', () => showRows(table, atOnce));
+      end.className = 'more';
+      table.after(end);
+      showRows(table);
+      comes.observe(end);
+    }
     for (const chart of document.querySelectorAll('svg.chart')) {
       if (marksOf(chart).length > 0) chart.setAttribute('tabindex', '0');
       if (chart.classList.contains('narrow')) continue;
@@ -184,6 +217,7 @@ export const pageScript = `
     if (!next) return;
     row.tabIndex = -1;
     next.tabIndex = 0;
+    reveal(next);
     next.focus();
   });
   document.addEventListener('input', (event) => {

@@ -34,7 +34,7 @@ li > b { border-bottom: 2px solid transparent; } li.error > b { border-color: va
 .narrow { display: none; }
 details { margin: .4rem 0; } summary { cursor: pointer; color: var(--quiet); }
 details table { width: auto; } details table.layers { width: 100%; }
-.layers { font-size: .86rem; }
+.layers { font-size: .86rem; } .later { display: none; } .more { font: inherit; color: inherit; background: none; border: 0; padding: .4rem 0; }
 .layers .name { max-width: 0; width: 40%; } .layers small { color: var(--quiet); }
 .layers .name div { display: flex; gap: .5ch; align-items: baseline; }
 .layers .name :is(code, span, small) { min-width: 3ch; overflow: hidden; text-overflow: ellipsis; white-space: pre; }
@@ -79,7 +79,7 @@ ${['time', 'saved', 'parameters', 'exposed'].map((name) => `#show-modules-${name
 @media screen and (max-width: 48rem) { table { font-size: .87em; } th, td { padding-right: .4rem; } }
 @media screen and (max-width: 40rem) { table { display: block; overflow-x: auto; } table.compared { display: table; } .layers .name { min-width: 8rem; } }
 @media print {
-  body { margin: 0; padding: 0; font-size: 10px; } .tools, .save, #what-if, #modules > label { display: none; } thead th { position: static; }
+  body { margin: 0; padding: 0; font-size: 10px; } .later { display: table-row; } .tools, .save, .more, #what-if, #modules > label { display: none; } thead th { position: static; }
   figure, tr, .glance > div { break-inside: avoid; } rect, circle, path { print-color-adjust: exact; }
 }
 `;
