@@ -234,6 +234,12 @@ const rows: Readonly<Record<string, Row>> = {
       'layer { name: "l" type: "Eltwise" bottom: "x" bottom: "z" top: "y" eltwise_param { operation: SUM coeff: 1 coeff: -1 } }',
     tops: { y: [2, 8] },
   },
+  'one blob that is scaled, as in FlowNet 2': {
+    inputs: { x: [2, 8] },
+    layer:
+      'layer { name: "l" type: "Eltwise" bottom: "x" top: "y" eltwise_param { operation: SUM coeff: 20 } }',
+    tops: { y: [2, 8] },
+  },
   'a maximum of three': {
     inputs: { x: [2, 8], z: [2, 8], w: [2, 8] },
     layer:

@@ -248,6 +248,7 @@ const tables: Readonly<Record<string, Readonly<Record<string, FieldText>>>> = {
     label_specific_add_param: [openMessage],
     large_margin_inner_product_param: [openMessage],
     largemargin_inner_product_param: [openMessage],
+    lpq_loss_param: [openMessage],
     margin_inner_product_param: [openMessage],
     matmul_param: [openMessage],
     mean_param: [openMessage],

@@ -53,6 +53,8 @@ function lowerEltwise(call: CaffeCall): readonly Tensor[] | undefined {
       ? input
       : call.emit('Mul', [input, call.scalar(factor)]);
   });
+  // A single one is copied where nothing scales it.
+  if (scaled.length === 1) return scaled[0] === call.inputs[0] ? [call.emit('Identity', scaled)] : scaled;
   if (scaled.length === 2) return [call.emit(factors[1] === -1 ? 'Sub' : 'Add', scaled)];
   return [call.emit('Sum', scaled)];
 }
@@ -180,11 +182,11 @@ function lowerMatMul(call: CaffeCall): readonly Tensor[] | undefined {
 export const combiningLayers: readonly CaffeLayerDefinition[] = [
   {
     type: 'Eltwise',
-    documentation: 'Sum, product or maximum of blobs of one shape.',
-    source: 'eltwise_layer.cpp',
+    documentation: 'Sum, product or maximum of blobs of one shape; FlowNet 2 scales a single one.',
+    source: 'eltwise_layer.cpp; that of lmb-freiburg/flownet2',
     parameters: 'eltwise_param',
     comparesBottoms: true,
-    bottoms: [2, any],
+    bottoms: [1, any],
     tops: [1, 1],
     lower: lowerEltwise,
   },
