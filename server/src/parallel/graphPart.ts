@@ -26,22 +26,54 @@ export const analysisOfPart = memoizeRecent(
   (analysis: ModelAnalysis, part: GraphPart): ModelAnalysis => {
     const { folded: _, ...whole } = analysis;
     const { indexIn } = placesOf(part);
-    const held = (parameters: readonly Parameter[]): readonly Parameter[] =>
-      parameters.flatMap((parameter) => {
-        const operators = parameter.operators.flatMap((index) => indexIn(index) ?? []);
-        return operators.length === 0 ? [] : [{ ...parameter, operators }];
-      });
     return {
       ...whole,
       ...structureOf(analysis.graph, { part, of: analysis }),
-      parameters: held(analysis.parameters),
-      frozen: held(analysis.frozen),
+      parameters: heldIn(analysis.parameters, indexIn),
+      frozen: heldIn(analysis.frozen, indexIn),
       issues: [],
     };
   },
   isSameContent,
   mostParts,
 );
+
+/**
+ * The analysis of a part that is like another but for names: it has the graph of that one, with the layers and parameters of its
+ * own operators.
+ */
+export const analysisLike = memoizeRecent(
+  (analysis: ModelAnalysis, { part, like }: LikePart): ModelAnalysis => {
+    const { indexIn } = placesOf(part);
+    return {
+      ...like,
+      layers: layersIn(analysis.layers, indexIn),
+      parameters: heldIn(analysis.parameters, indexIn),
+      frozen: heldIn(analysis.frozen, indexIn),
+    };
+  },
+  (known, asked) => known.like === asked.like && isSameContent(known.part, asked.part),
+  mostParts,
+);
+
+interface LikePart {
+  readonly part: GraphPart;
+  readonly like: ModelAnalysis;
+}
+
+type IndexIn = Places['indexIn'];
+
+const heldIn = (parameters: readonly Parameter[], indexIn: IndexIn): readonly Parameter[] =>
+  parameters.flatMap((parameter) => {
+    const operators = parameter.operators.flatMap((index) => indexIn(index) ?? []);
+    return operators.length === 0 ? [] : [{ ...parameter, operators }];
+  });
+
+const layersIn = (layers: ModelAnalysis['layers'], indexIn: IndexIn): ModelAnalysis['layers'] =>
+  layers.flatMap((layer) => {
+    const operators = layer.operators.flatMap((index) => indexIn(index) ?? []);
+    return operators.length === 0 ? [] : [{ ...layer, operators }];
+  });
 
 /** The items of a column of the whole graph that belong to the part. */
 export function ofPart<Item>(items: readonly Item[], { begin, end, fold }: GraphPart): readonly Item[] {
@@ -103,10 +135,7 @@ function structureOfPart(
   return {
     graph: own,
     composites: cutComposites(composites, places, nameIn),
-    layers: layers.flatMap((layer) => {
-      const operators = layer.operators.flatMap((index) => places.indexIn(index) ?? []);
-      return operators.length === 0 ? [] : [{ ...layer, operators }];
-    }),
+    layers: layersIn(layers, places.indexIn),
     costing: {
       auxiliary: {
         shapeArithmetic: ofPart(auxiliary.shapeArithmetic, part),

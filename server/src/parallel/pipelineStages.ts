@@ -62,8 +62,15 @@ interface PlaceToCut {
   readonly end: number;
 }
 
-/** In the order of the model. */
-export function placesToCut(analysis: ModelAnalysis): readonly PlaceToCut[] {
+/** In the order of the model. They are found once for an analysis. */
+export const placesToCut = (analysis: ModelAnalysis): readonly PlaceToCut[] => knownPlaces(analysis, 'all');
+
+const knownPlaces = memoizeRecent(
+  (analysis: ModelAnalysis, _: 'all') => findPlaces(analysis),
+  (known, asked) => known === asked,
+);
+
+function findPlaces(analysis: ModelAnalysis): readonly PlaceToCut[] {
   const blocks = repeatedBlocks(analysis);
   if (blocks === undefined) return [];
   const first = new Map<string, number>();
@@ -196,8 +203,8 @@ export const crossingTensors = (
   { analysis, requiresGradient, tensors }: TrainingGraph,
   cut: number,
 ): readonly CrossingTensor[] =>
-  spansOf(analysis.graph, 'activations').flatMap(({ name, producer, last }) => {
-    if (producer >= cut || last < cut || !requiresGradient.has(name)) return [];
+  spansOver(analysis.graph, cut).flatMap(({ name, producer }) => {
+    if (!requiresGradient.has(name)) return [];
     const elements = tensors.get(name)?.elements;
     if (elements === undefined || analysis.costing.gradients.isStored(name)) return [];
     return [{ name, elements, producer }];
@@ -207,6 +214,15 @@ export const crossingTensors = (
 interface Span extends Pick<CrossingTensor, 'name' | 'producer'> {
   readonly last: number;
 }
+
+/** Those that a cut goes through: the same for all workers, which share a graph. */
+const spansOver = memoizeRecent(
+  (graph: Graph, cut: number): readonly Span[] =>
+    spansOf(graph, 'activations').filter(({ producer, last }) => producer < cut && last >= cut),
+  (known, asked) => known === asked,
+  // The blocks of deep models.
+  256,
+);
 
 const spansOf = memoizeRecent(
   ({ values }: Graph, _: 'activations'): readonly Span[] =>

@@ -9,7 +9,7 @@ import { entryAt } from '../model/at.ts';
 import { memoizeRecent } from '../model/memoizeRecent.ts';
 import { isSameContent } from '../model/sameContent.ts';
 import { type BlockRun, blockRun, foldOf } from './blockRun.ts';
-import { analysisOfPart, type GraphPart, ofPart } from './graphPart.ts';
+import { analysisLike, analysisOfPart, type GraphPart, ofPart } from './graphPart.ts';
 import type { OperatorRange } from './operatorRange.ts';
 import { cutsOf } from './pipelineStages.ts';
 
@@ -21,6 +21,16 @@ export const stageTraining = memoizeRecent(
   // Pipelines of two to sixty-four stages.
   128,
 );
+
+/** The graph of a stage that has the same blocks as `like`, and nothing else: that one with its own layers and parameters. */
+export const likeStage = (
+  training: TrainingGraph,
+  range: OperatorRange,
+  like: TrainingGraph,
+): TrainingGraph => ({
+  ...like,
+  analysis: analysisLike(training.analysis, { part: range, like: like.analysis }),
+});
 
 /** A whole training graph with its fold; the graph itself where no blocks repeat. */
 export const foldedTraining = memoizeRecent(

@@ -206,6 +206,57 @@ it('no layout of all there are is over 2 % faster', () => {
   expect(found.fitting[0]?.step ?? Number.POSITIVE_INFINITY).toBeLessThan(fastest * 1.02);
 });
 
+/** 14 billion weights: sharded they fit a GPU for each copy, whole they take eight. */
+describe('a deep model whose weights fit no GPU', () => {
+  const text = `dims: { batch: 1, seq: 2048, d: 6144 }
+inputs:
+  tokens: int64[batch, seq]
+blocks:
+  decoder:
+    - norm: RMSNorm(d)
+    - attn: MultiheadAttention(d, 48, causal=True)
+    - res_1: add(attn, input)
+    - up: Linear(d, 24576)
+    - act: GELU()
+    - down: Linear(24576, d)
+    - res_2: add(down, res_1)
+layers:
+  - embed: Embedding(32000, d)
+  - h: decoder() * 32
+  - head: Linear(d, 32000)
+`;
+  const asked: ScenarioRequest = { cluster: 'p4d-24xlarge', gpus: 64, globalBatch: 256, precision: 'bf16' };
+  const opened = openLayerSpec(text, 'deep.layers.yaml');
+  const cost = (request: ScenarioRequest) => estimateModel(opened, [{ ...asked, ...request }]).cost;
+  const search = layoutSearch(estimateModel(opened, [asked]), asked, cost);
+  if (search === undefined || 'problem' in search) throw new Error('not costed');
+  const found = finish(searchLayouts(search));
+
+  it('has pipelines with more GPUs of a copy than eight times those that shards need', () => {
+    expect(found.fitting.some(({ framework }) => framework.name === 'pytorch-fsdp')).toBe(true);
+    expect(found.fitting.some(({ tensor, pipeline }) => tensor * pipeline > 8)).toBe(true);
+  });
+
+  it('no interleaved pipeline is faster than the layout that is chosen', () => {
+    const [best] = found.fitting;
+    for (const [tensor, pipeline] of [
+      [2, 4],
+      [4, 2],
+      [4, 4],
+      [8, 2],
+    ] as const) {
+      const layout = { tensor, pipeline, sequence: true, microBatch: 1, chunks: 2 } as const;
+      const each = cost({
+        framework: { name: 'deepspeed-zero', options: { stage: '1' } },
+        checkpoint: 'none',
+        parallel: { ...layout, schedule: 'interleaved-1f1b' },
+      });
+      if (each === undefined || each.fits === 'no') continue;
+      expect(each.totals.time.step ?? 0).toBeGreaterThanOrEqual(best?.step ?? Number.POSITIVE_INFINITY);
+    }
+  });
+});
+
 it('what a person asks for is kept', () => {
   const { found } = planOf('samples/tinyllama.layers.yaml', {
     cluster: 'dgx-a100',

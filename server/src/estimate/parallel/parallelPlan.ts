@@ -21,7 +21,7 @@ import type { OperatorRange } from '../../parallel/operatorRange.ts';
 import { behindBlocks, crossingTensors, cutIntoStages, cutsOf } from '../../parallel/pipelineStages.ts';
 import type { ShardedTraining } from '../../parallel/shardedTraining.ts';
 import { shardTraining } from '../../parallel/shardTraining.ts';
-import { stageTraining } from '../../parallel/stageTraining.ts';
+import { likeStage, stageTraining } from '../../parallel/stageTraining.ts';
 import { pipelineSchedule, sendsBesideCompute, stagesOfRanks } from '../../schedule/pipelineSchedules.ts';
 import { type PipelineTimeline, pipelineTimeline } from '../../schedule/pipelineTimeline.ts';
 import { stepTimes } from '../../schedule/stepTimeline.ts';
@@ -199,12 +199,13 @@ export function planParallel(
     range: OperatorRange,
     stage: number,
   ): Pick<StagePlan, 'plan' | 'kernels' | 'collectives' | 'like'> => {
-    const graph = stageTraining(sharded.training, range);
     const like = ranges.findIndex((other) => areAlikeRanges(run, other, range));
     const before = like < stage ? known[like] : undefined;
-    const own = before ?? planned(graph, range.begin);
+    const own = before ?? planned(stageTraining(sharded.training, range), range.begin);
     known.push(own);
-    return before === undefined ? own : { ...own, plan: { ...own.plan, training: graph }, like };
+    if (before === undefined) return own;
+    const graph = likeStage(sharded.training, range, own.plan.training);
+    return { ...own, plan: { ...own.plan, training: graph }, like };
   };
   const stages = ranges.map((range, stage) => ({
     ...plannedAs(range, stage),

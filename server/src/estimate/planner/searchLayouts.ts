@@ -3,10 +3,10 @@
  *
  * Degrees are those that divide the GPUs: of tensor and pipeline parallelism, of context parallelism where sequences are long, of
  * expert parallelism where there are experts. For each set, micro-batches are doubled while the step gets shorter, and activations
- * are kept as far as they fit: all, what the framework selects, or what goes into blocks. The search goes from few GPUs of a copy to many,
- * and ends where a copy has eight times the GPUs of the smallest that fits: more of them exchange more and compute smaller
- * kernels. What cannot be among the layouts that are listed, by the bound of `layoutBound.ts`, is not costed. Last, the fastest
- * pipelines are tried with other schedules.
+ * are kept as far as they fit: all, what the framework selects, or what goes into blocks. Where copies shard weights and where they
+ * do not, the search goes from few GPUs of a copy to many, and ends where a copy has eight times the GPUs of the smallest that
+ * fits: more of them exchange more and compute smaller kernels. What cannot be among the layouts that are listed, by the bounds of
+ * `layoutBound.ts`, is not costed. Last, pipelines are tried with other schedules.
  */
 
 import {
@@ -18,8 +18,7 @@ import {
 } from '../../model/scenario.ts';
 import type { StepCost } from '../../model/stepCost.ts';
 import type { Steps } from '../../model/steps.ts';
-import { runtimeReserve } from '../memory/reservedMemory.ts';
-import { LayoutBounds } from './layoutBound.ts';
+import { LayoutBounds, stateOf, withoutBubble } from './layoutBound.ts';
 
 export interface LayoutSearch {
   readonly gpus: number;
@@ -77,22 +76,27 @@ export interface FoundLayouts {
  * batch, divided for a worker and lowered serves all of them.
  */
 export function* searchLayouts(search: LayoutSearch): Steps<FoundLayouts> {
-  let [costed, fewest] = [0, Number.POSITIVE_INFINITY];
+  let costed = 0;
   const bounds = new LayoutBounds(search.top ?? mostListed);
-  const untried = degreesOf(search).flatMap((degrees) =>
+  const all = degreesOf(search).flatMap((degrees) =>
     frameworksOf(search, degrees).map(
       (framework): Trial => ({ degrees, framework, fitting: [], isOver: false }),
     ),
   );
-  const tried: Trial[] = [];
-  for (let next = untried.shift(); next !== undefined; next = untried.shift()) {
-    costed += yield* tryMicroBatch(search, bounds, next, 1);
-    tried.push(next);
-    if (next.fitting.length === 0) continue;
-    fewest = waysOf(next);
-    break;
+  const tried = new Set<Trial>();
+  const within: Trial[] = [];
+  for (const own of byWhatIsDivided(all)) {
+    let fewest = Number.POSITIVE_INFINITY;
+    for (const trial of own) {
+      costed += yield* tryMicroBatch(search, bounds, trial, 1);
+      tried.add(trial);
+      if (trial.fitting.length === 0) continue;
+      fewest = waysOf(trial);
+      break;
+    }
+    within.push(...own.filter((trial) => !tried.has(trial) && waysOf(trial) <= mostOfFewest * fewest));
   }
-  const within = untried.filter((trial) => waysOf(trial) <= mostOfFewest * fewest).sort(byWhatIsShared);
+  within.sort(byWhatIsShared);
   for (const trial of within) costed += yield* tryMicroBatch(search, bounds, trial, 1);
   const trials = [...tried, ...within].sort(byWhatIsShared);
   const { mostMicroBatch = Number.POSITIVE_INFINITY } = search;
@@ -106,7 +110,8 @@ export function* searchLayouts(search: LayoutSearch): Steps<FoundLayouts> {
   const rescheduled = yield* trySchedules(search, bounds, found);
   costed += rescheduled.costed;
   const fitting = [...found, ...rescheduled.fitting].sort(byStep);
-  const leftOut = new Set(untried.filter((trial) => !within.includes(trial)).map(({ degrees }) => degrees));
+  const degreesTried = new Set(trials.map(({ degrees }) => degrees));
+  const leftOut = new Set(all.flatMap(({ degrees }) => (degreesTried.has(degrees) ? [] : [degrees])));
   return { fitting, costed, leftOut: leftOut.size, bounded: bounds.bounded };
 }
 
@@ -129,6 +134,12 @@ interface Trial {
 }
 
 const mostOfFewest = 8;
+
+/** Those whose weights are divided by degrees alone, and those that copies shard, which fit on fewer GPUs of a copy. */
+const byWhatIsDivided = (trials: readonly Trial[]): readonly (readonly Trial[])[] => [
+  trials.filter(({ framework }) => framework !== shardedWeights),
+  trials.filter(({ framework }) => framework === shardedWeights),
+];
 
 export type Degrees = Pick<ParallelScenario, 'tensor' | 'pipeline' | 'context' | 'expert'>;
 
@@ -163,7 +174,7 @@ function frameworksOf({ framework, gpus }: LayoutSearch, degrees: Degrees): read
   if (framework !== undefined) return [framework];
   const { tensor, pipeline } = degrees;
   if (gpus === tensor * pipeline) return [copies];
-  return pipeline === 1 ? [copies, shardedUpdate, shardedWeights] : [copies, shardedUpdate];
+  return pipeline === 1 ? [shardedUpdate, shardedWeights, copies] : [shardedUpdate, copies];
 }
 
 const copies: FrameworkChoice = { name: 'pytorch-ddp', options: {} };
@@ -180,6 +191,10 @@ function* tryMicroBatch(
   const { degrees, framework, fitting } = trial;
   const samples = search.globalBatch / (search.gpus / gpusPerCopy(degrees));
   if (microBatch > samples || samples % microBatch !== 0) {
+    trial.isOver = true;
+    return 0;
+  }
+  if (microBatch === 1 && bounds.isTooFull(trial)) {
     trial.isOver = true;
     return 0;
   }
@@ -282,35 +297,37 @@ function candidateOf(
 
 const oneForOne = { chunks: 1, schedule: '1f1b' } as const;
 
-/** The fastest pipelines with schedules that wait less, where a step could still be listed without its bubble. */
+/** Pipelines with schedules that wait less, as long as one could be the fastest; the fastest two for the list in any case. */
 function* trySchedules(
   search: LayoutSearch,
   bounds: LayoutBounds,
   found: readonly LayoutCandidate[],
 ): Steps<{ readonly fitting: readonly LayoutCandidate[]; readonly costed: number }> {
   const fitting: LayoutCandidate[] = [];
-  let costed = 0;
+  let [costed, fastest] = [0, Math.min(...found.map(({ step }) => step))];
   const pipelined = found.filter(
-    ({ pipeline, step, cost }) => pipeline > 1 && !bounds.isOverLimit(step - (cost.parallel?.bubble ?? step)),
+    (layout) => layout.pipeline > 1 && !bounds.isOverLimit(withoutBubble(layout)),
   );
-  for (const { framework, microBatch, checkpoint, passes, ...degrees } of pipelined.slice(0, rescheduled)) {
-    const { tensor, pipeline, context, expert } = degrees;
+  const [first, second] = pipelined;
+  const ordered = pipelined.toSorted((one, other) => withoutBubble(one) - withoutBubble(other));
+  for (const layout of ordered) {
+    const isListed = layout === first || layout === second;
+    if (!isListed && withoutBubble(layout) > fastest) continue;
+    const { framework, microBatch, checkpoint, passes, tensor, pipeline, context, expert } = layout;
+    const own = { tensor, pipeline, context, expert };
     for (const { chunks, schedule } of schedulesTried) {
       if (pipeline * chunks > search.blocks || (chunks > 1 && passes % pipeline !== 0)) continue;
-      const own = { tensor, pipeline, context, expert };
       const candidate = candidateOf(search, own, framework, microBatch, checkpoint, { chunks, schedule });
       costed += 1;
       yield;
       if (candidate === undefined || !candidate.cost.mayFit) continue;
       fitting.push(candidate);
       bounds.list(candidate);
+      fastest = Math.min(fastest, candidate.step);
     }
   }
   return { fitting, costed };
 }
-
-/** How many pipelines are tried with other schedules. */
-const rescheduled = 2;
 
 const schedulesTried: readonly Pick<ParallelScenario, 'chunks' | 'schedule'>[] = [
   { chunks: 2, schedule: 'interleaved-1f1b' },
@@ -323,10 +340,7 @@ const schedulesTried: readonly Pick<ParallelScenario, 'chunks' | 'schedule'>[] =
 const mostListed = 8;
 
 /** Neither fewer samples nor fewer activations help where weights, gradients and optimizer state alone are too much. */
-function isFullOfState({ totals: { memory } }: StepCost): boolean {
-  const { parameters, gradients, optimizerState, communicationBuffers, capacity } = memory;
-  return (
-    capacity !== null &&
-    parameters + gradients + optimizerState + communicationBuffers > capacity - runtimeReserve
-  );
+function isFullOfState(cost: StepCost): boolean {
+  const { bytes, room } = stateOf(cost);
+  return bytes > room;
 }
