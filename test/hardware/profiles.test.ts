@@ -108,6 +108,7 @@ describe('built-in profiles', () => {
     'a100-sxm-40gb',
     'a100-sxm-80gb',
     'h100-sxm',
+    'h100-sxm-96gb',
     'h200-sxm',
     'rtx-3090',
     'rtx-4090',

@@ -1,5 +1,5 @@
-/** torchtitan's own measurements. Its H100 have 96 GB of HBM2e and 500 W; those of DGX H100 stand for them. Its memory is what the
- * allocator reserved, which is judged elsewhere (`peaks.ts`). */
+/** torchtitan's own measurements, on H100 with 96 GB of HBM2e and 500 W. Its memory is what the allocator reserved, which is judged
+ * elsewhere (`peaks.ts`). */
 
 import { type MeasuredRow, numberIn } from '../../measured/readMeasured.ts';
 import { machine } from '../scaling/clusters.ts';
@@ -52,7 +52,7 @@ export const torchtitanSet = (rows: readonly MeasuredRow[]): LayoutSet => ({
         step_s: String((numberIn(row, 'global_batch') * seq) / tokens),
       },
       spec: llamaSpec({ ...model, seq, vocabulary: 128256 }),
-      cluster: machine(row.gpu === 'H200' ? 'dgx-h200' : 'dgx-h100'),
+      cluster: machine(row.gpu === 'H200' ? 'dgx-h200' : 'h100-96gb-node'),
       request: {
         precision: row.precision?.startsWith('fp8') ? 'fp8' : 'bf16',
         checkpoint,

@@ -130,6 +130,19 @@ const files: readonly MachineFile[] = [
     link: { kind: 'nvlink', title: 'NVLink 2 hybrid cube mesh', busBandwidthGBs: 124 },
     network: { kind: 'infiniband', title: 'EDR InfiniBand', nics: 1, linkGbits: 100 },
   },
+  // torchtitan's benchmarks tell the boards and 400 Gb/s for each GPU; nodes are as those of a DGX H100.
+  {
+    name: 'h100-96gb-node',
+    gpu: 'h100-sxm-96gb',
+    gpusPerNode: 8,
+    link: {
+      kind: 'nvswitch',
+      title: 'NVLink 4 and NVSwitch',
+      busBandwidthGBs: 367,
+      inSwitchReductionGBs: 480,
+    },
+    network: { kind: 'infiniband', title: '400 Gb/s for each GPU', nics: 8, linkGbits: 400 },
+  },
   {
     name: 'a100-pcie-2x',
     gpu: 'a100-pcie-80gb',

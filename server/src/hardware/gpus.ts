@@ -29,6 +29,7 @@ import h20 from './profiles/gpus/h20.json';
 import h100Nvl from './profiles/gpus/h100-nvl.json';
 import h100Pcie from './profiles/gpus/h100-pcie.json';
 import h100Sxm from './profiles/gpus/h100-sxm.json';
+import h100Sxm96Gb from './profiles/gpus/h100-sxm-96gb.json';
 import h200Sxm from './profiles/gpus/h200-sxm.json';
 import h800Sxm from './profiles/gpus/h800-sxm.json';
 import k20x from './profiles/gpus/k20x.json';
@@ -115,6 +116,7 @@ export const builtInGpus: readonly GpuProfile[] = [
   h100Pcie,
   h100Nvl,
   h100Sxm,
+  h100Sxm96Gb,
   h800Sxm,
   h20,
   gh200,
