@@ -4,7 +4,7 @@
  * Rules, NVIDIA/Megatron-LM 00119989: gradients lie in a buffer, in fp32 with bf16 weights (megatron/training/arguments.py),
  * that products of backward add to (`gradient_accumulation_fusion`). It is scaled by 1/copies and sent whole behind backward;
  * with `overlap-grad-reduce` in buckets of max(40M, 1M · copies) elements (megatron/core/distributed/
- * distributed_data_parallel.py). The distributed optimizer scatters gradients and gathers weights in their own type, before the
+ * distributed_data_parallel.py). Some operators are fused by hand (`pytorch/fusedByHand.ts`). The distributed optimizer scatters gradients and gathers weights in their own type, before the
  * next forward or, with `overlap-param-gather`, bucket by bucket ahead of it (param_and_grad_buffer.py).
  */
 
@@ -32,7 +32,7 @@ const ownDefaults: Readonly<Record<string, string>> = {
   'optimizer-kernels': 'fused',
   'clip-norm': 'true',
   attention: 'fused',
-  'launch-us': '60',
+  'launch-us': '65',
 };
 
 /**
@@ -41,7 +41,7 @@ const ownDefaults: Readonly<Record<string, string>> = {
  * low and high are assumptions for other releases and hosts.
  */
 const megatronLaunch: Estimate<Seconds> = {
-  middle: microseconds(60),
+  middle: microseconds(65),
   low: microseconds(20),
   high: microseconds(80),
 };
@@ -142,6 +142,7 @@ export const megatron: FrameworkEntry = {
       ]),
       false,
       megatronLaunch,
+      true,
     );
     return {
       ...eager,

@@ -266,6 +266,7 @@ export function eagerPytorch(
   options: ReadonlyMap<string, string>,
   casts = options.get('weights') === 'fp32',
   usualLaunch: Estimate<Seconds> = eagerLaunch,
+  fusedByHand = false,
 ): Pick<
   FrameworkBehaviour,
   | 'launch'
@@ -311,6 +312,7 @@ export function eagerPytorch(
       compiled: mode !== undefined,
       compilesLoss: options.get('compile-loss') === 'true',
       reentrant,
+      fusedByHand,
     }),
     input: prefetchedInput,
     weightBytesPerElement,

@@ -14,6 +14,7 @@ import { assignTypes, type OperatorType, type TypeOptions } from './autocast.ts'
 import { channelsLastValues } from './channelsLastValues.ts';
 import type { EagerStep, TypedOperator } from './eagerStep.ts';
 import { hasFoldedTriangle } from './foldedTriangle.ts';
+import { fuseByHand } from './fusedByHand.ts';
 import { type FusedGroup, fusedGroups } from './fusedGroups.ts';
 import { addGradientSums } from './gradientSums.ts';
 import { keptValue, storedValue } from './keptTensors.ts';
@@ -27,12 +28,13 @@ export function lowerEager(
   training: TrainingGraph,
   precision: Precision,
   mode: Mode,
-  options: TypeOptions & { readonly reentrant?: boolean },
+  options: TypeOptions & { readonly reentrant?: boolean; readonly fusedByHand?: boolean },
   recomputed?: RecomputedGroups,
 ): LoweredGraph {
   const { operators, groups, environmentOf, stored } = eagerOperators(training, precision, mode, options);
   if (mode === 'inference') return { operators };
-  const summed = addGradientSums(training, operators, groups, environmentOf);
+  const added = addGradientSums(training, operators, groups, environmentOf);
+  const summed = options.fusedByHand === true ? fuseByHand(training, added) : added;
   if (recomputed === undefined) return { operators: summed };
   return { operators: recompute(training, summed, recomputed, stored, options.reentrant ?? false) };
 }

@@ -15,6 +15,8 @@ export interface PytorchOptions extends TypeOptions {
   readonly compilesLoss: boolean;
   /** Whether checkpoints compute a block again to its end. */
   readonly reentrant: boolean;
+  /** Where nothing is compiled: kernels that stand for several of PyTorch's, as in Megatron-LM. */
+  readonly fusedByHand: boolean;
 }
 
 /** The same function for the same options: frameworks that lower alike share what is found of a graph. */
