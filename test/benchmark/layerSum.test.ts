@@ -94,3 +94,24 @@ it('says that the machine changed', () => {
     '  the step took 1.50× as long after the layers as before them: other work ran, or the clock changed',
   );
 });
+
+it.each([
+  [0.102, false],
+  [0.08, true],
+])(
+  'what a step takes beside its layers in it is told from a tenth of the step on: %f s',
+  (second, isTold) => {
+    // 0.35 + 0.102 of 0.5 s leave a tenth of themselves, but less of the step.
+    const layers = new Map([
+      ['a', time(0.1, 0.2, 0.35)],
+      ['b', time(0.1, 0.5, second)],
+    ]);
+    const { wholeStep } = measured();
+    if (wholeStep === undefined) throw new Error('no step');
+    const lines = layerSumLines(
+      measured({ layers, wholeStep: { ...wholeStep, forward: seconds(0.5) } }),
+      plain,
+    );
+    expect(lines.some((line) => line.includes('the timed steps took'))).toBe(isTold);
+  },
+);

@@ -208,6 +208,17 @@ test('ByteScheduler without its patch fills messages up to 64 MiB', () => {
   expect(sent.map((message) => message.bytes)).toEqual([2 ** 26, 2 ** 25]);
 });
 
+test('MG-WFBP fits all-reduces of 8 Ki to 504 Ki floats', () => {
+  const sizes = new Set<number>();
+  const timeOf = (operation: Operation) => {
+    if (operation.kind === 'collective') sizes.add(operation.bytes);
+    return profiled.timeOf(operation);
+  };
+  const { behaviour } = resolveFramework({ name: 'mg-wfbp', options: {} });
+  behaviour.exchange(gradients, group(4, 1), { ...profiled, timeOf });
+  expect([...sizes]).toEqual(Array.from({ length: 63 }, (_, index) => 4 * 8192 * (index + 1)));
+});
+
 test('Horovod copies a gradient that is all alone into no buffer', () => {
   const options = { 'fusion-mb': '1' };
   expect(exchangeOf('horovod', options, group(4, 1)).buffers).toBe(2 ** 20);
