@@ -10,7 +10,7 @@ import { type NamedPoint, placeLabels } from '../../server/src/charts/placeLabel
 import { rankMemoryChart } from '../../server/src/charts/rankMemoryChart.ts';
 import { rooflineChart } from '../../server/src/charts/rooflineChart.ts';
 import { type ScalingMark, scalingChart } from '../../server/src/charts/scalingChart.ts';
-import type { Box } from '../../server/src/charts/shapes.ts';
+import { type Box, letterWidth } from '../../server/src/charts/shapes.ts';
 import { timelineChart } from '../../server/src/charts/timelineChart.ts';
 
 const odd = '<script>alert("1")</script>&';
@@ -110,6 +110,17 @@ describe.each(charts.map((chart) => [chart?.name ?? 'nothing was drawn', chart] 
         const most = Number(name?.includes('x') ? width : height);
         expect(Number(value)).toBeGreaterThanOrEqual(0);
         expect(Number(value)).toBeLessThanOrEqual(most);
+      }
+    });
+
+    it('has room for its words on a narrow page', () => {
+      const drawing = chart?.narrow ?? '';
+      const width = Number(/viewBox="0 0 (\d+)/.exec(drawing)?.[1]);
+      for (const [, place, kind = '', text = ''] of drawing.matchAll(
+        /<text x="([\d.]+)"[^>]*?(class="[^"]*")?>([^<]*)</g,
+      )) {
+        if (/middle|end/.test(kind) || text.includes('&#60;')) continue;
+        expect(Number(place) + text.length * letterWidth, text).toBeLessThanOrEqual(width);
       }
     });
 

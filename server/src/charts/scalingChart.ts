@@ -119,7 +119,7 @@ function drawingOf(
       ...axisTitles(
         speed,
         'GPUs, logarithmic',
-        `samples per second, logarithmic; ${isAlone ? 'dashed' : 'thin'}: ideal, band: range`,
+        `samples/s, logarithmic; ${isAlone ? 'dashed' : 'thin'}: ideal, band: range`,
       ),
       ...drawn.map(
         ({ known, perGpu }) =>
