@@ -221,6 +221,11 @@ describe('a step', () => {
       {},
       '4 GPUs with a part of the batch (16 ÷ tp 4 ÷ pp 1) do not divide into groups of `ep=8`; use a divisor, such as `ep=4`',
     ],
+    [
+      { expert: 8 },
+      { gpus: 12 },
+      '12 GPUs with a part of the batch (12 ÷ tp 1 ÷ pp 1) do not divide into groups of `ep=8`; use a divisor, such as `ep=4`',
+    ],
   ] as const)('%o is refused', (parallel, request, message) => {
     expect(costOf(parallel, request).errors.map((issue) => issue.message)).toEqual([message]);
   });
