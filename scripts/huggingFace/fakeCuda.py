@@ -48,7 +48,12 @@ def autocast(dtype):
         torch.set_autocast_enabled('cuda', False)
 
 
+_on_cpu = torch.nn.functional.scaled_dot_product_attention
+
+
 def _attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
+    if query.device.type != 'cuda':
+        return _on_cpu(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
     if torch.is_autocast_enabled('cuda'):
         half = torch.get_autocast_dtype('cuda')
         cast = lambda tensor: tensor.to(half) if tensor is not None and tensor.is_floating_point() else tensor
@@ -86,5 +91,14 @@ torch._subclasses.fake_tensor.FakeTensor.__bool__ = lambda tensor: False
 # One kernel on a GPU; without one it is computed in its parts.
 _library = torch.library.Library('aten', 'IMPL')
 _library.impl('silu_backward', lambda gradient, given: torch.empty_like(given), 'CUDA')
+# A GPU takes more types than its shape rule does (aten/src/ATen/native/GroupedMMUtils.h, `_grouped_mm_validate_inputs`).
+_library.impl('_grouped_mm', lambda left, right, offs=None, bias=None, out_dtype=None: _grouped(left, right, offs), 'Meta', allow_override=True)
+
+
+def _grouped(left, right, offs):
+    if left.dim() == 2 and right.dim() == 2:
+        return left.new_empty(offs.shape[0], left.shape[0], right.shape[1])
+    return left.new_empty(*left.shape[:-1], right.shape[-1])
+
 
 torch.cuda.get_device_capability = lambda device=None: (9, 0)

@@ -66,6 +66,8 @@ class Launches(LiveStorages):
     def __init__(self, own):
         super().__init__()
         self.own = own
+        # Held, so that no other storage gets the place of one that was dropped.
+        self.casts = []
         self.calls = []
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
@@ -74,6 +76,7 @@ class Launches(LiveStorages):
         # What autocast casts weights to is theirs, not an activation.
         if name == '_to_copy' and args[0].untyped_storage()._cdata in self.own:
             self.own.add(result.untyped_storage()._cdata)
+            self.casts.append(result)
         written = [each for each in tree_leaves(result) if isinstance(each, torch.Tensor)]
         for each in written:
             if each.device.type == 'cuda':

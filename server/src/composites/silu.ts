@@ -16,8 +16,10 @@ export const silu: CompositePattern = {
     if (product?.type !== 'Mul') return undefined;
     const other = otherOperand(product, gate);
     if (other === undefined || beforeCasts(graph, other) !== beforeCasts(graph, input)) return undefined;
+    const members = [sigmoid.index, product.index];
     return {
-      operators: withCasts(graph, [sigmoid.index, product.index]),
+      // What both operands read was cast before, by a call of its own.
+      operators: other === input ? members : withCasts(graph, members),
       roles: { input },
       launchedAs: 'assumed-one',
     };

@@ -154,6 +154,11 @@ export const issueCodes = {
     explanation:
       'The config has an `auto_map`: transformers runs code of the repository with `trust_remote_code`. Layercost reads no such code. It costs the class of transformers that has the same `model_type`. Where the two differ, export the model.',
   },
+  'config/not-read': {
+    title: 'A field of the config changes the network and is not read',
+    explanation:
+      'The class of transformers does something with this field that Layercost leaves out. The message says what. Costs are those of the network without it. Export the model for the whole.',
+  },
   'config/weights': {
     title: 'Weights beside a config',
     explanation:

@@ -136,9 +136,18 @@ export type BackwardKernel =
  * - `promote`: in the widest of its inputs, weights and constants too ("Tensor Attributes", type promotion); each is read in
  *   its own type (aten/src/ATen/native/cuda/CUDALoops.cuh, dynamic casting).
  * - `widest`: no list names it; in the type of its widest activation.
+ * - `first`: no list names it; a kernel whose results have the type of its first input.
  * - `subgraph`: what its subgraph runs in.
  */
-export type Autocast = 'half' | 'fp32' | 'fp32-result' | 'fp32-softmax' | 'promote' | 'widest' | 'subgraph';
+export type Autocast =
+  | 'half'
+  | 'fp32'
+  | 'fp32-result'
+  | 'fp32-softmax'
+  | 'promote'
+  | 'widest'
+  | 'first'
+  | 'subgraph';
 
 /** The rule of the Python runner (`server/src/benchmark/runner/layercost_runner/operators/`), or why there is none. */
 export type Runner = { readonly rule: string } | { readonly reason: string };

@@ -164,6 +164,8 @@ function autocastType(
     const converts = autocast === 'fp32-result' || (autocast === 'fp32-softmax' && precision !== 'bf16');
     return { dtype: 'fp32', bytesPerElement: 4, mixed: true, ...(converts ? { readsAsStored: true } : {}) };
   }
+  if (autocast === 'first')
+    return { dtype: 'fp32', bytesPerElement: elementBytes.get(operator.inputs[0] ?? '') ?? 4, mixed: true };
   const matmul = biasedMatmul(training, operator);
   if (autocast !== 'promote' || matmul !== undefined) {
     const inputs = matmul === undefined ? [...operator.inputs, ...capturedNames(operator)] : [matmul];

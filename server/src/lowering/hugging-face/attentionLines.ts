@@ -21,6 +21,8 @@ export interface Attention {
   readonly queryNorm?: {
     readonly over: 'head' | 'each-head' | 'head-by-head' | 'all';
     readonly call: (size: string) => string;
+    /** Whether heads are rotated first, whole (HunYuan, nanochat). */
+    readonly rotatedFirst?: true;
   };
   /** Elements of a head that are rotated by position; 0 for none. */
   readonly rotated: number;
@@ -154,7 +156,7 @@ export function attentionLines(of: Attention, place: AttentionPlace): readonly s
     else lines.push(split(`${part}_split`, of.headSize));
     if (norm?.over === 'head-by-head')
       lines.push(...headByHead(`${prefix}${part}`, count, norm.call(String(of.headSize))));
-    else if (norm !== undefined && norm.over !== 'all') {
+    else if (norm !== undefined && norm.over !== 'all' && norm.rotatedFirst !== true) {
       lines.push(`${prefix}${part}_norm: ${norm.call(String(of.headSize))}`);
     }
     if (norm?.over === 'each-head') {
@@ -236,7 +238,11 @@ function headLines(of: Attention, prefix: string, part: 'q' | 'k' | 'v', length:
   }
   if (of.rotated >= of.headSize) {
     const rotary = `${prefix}${part}_rotary: RotaryPositionalEmbeddings()`;
-    if (of.rejoined !== true) return [rotary, `${heads}: transpose(1, 2)`];
+    const norm =
+      of.queryNorm?.rotatedFirst === true
+        ? [`${prefix}${part}_norm: ${of.queryNorm.call(String(of.headSize))}`]
+        : [];
+    if (of.rejoined !== true) return [rotary, ...norm, `${heads}: transpose(1, 2)`];
     const turned = `${prefix}${part}_rotary_heads`;
     return [rotary, `${turned}: transpose(1, 2)`, `${heads}: cat((${turned}), dim=-1)`];
   }

@@ -55,6 +55,10 @@ function bartLike(fields: ConfigFields, name: string, kind: BartKind): SpecParts
   const longest = fields.size('max_position_embeddings');
   if (!fields.flag('tie_word_embeddings', true))
     fields.problems.push('`tie_word_embeddings` is false, and tables of their own are not known here');
+  if (!fields.flag('share_encoder_decoder_embeddings', true))
+    fields.problems.push(
+      '`share_encoder_decoder_embeddings` is false, and tables of their own are not known here',
+    );
   const layers = [
     'shared: Embedding(vocab_size, hidden_size) from tokens',
     ...startLines(fields, kind, 'encoder', 'shared', 'positions'),

@@ -217,7 +217,7 @@ const joiningLines = [
 export function masksOf(of: Attention, seq: number): readonly Mask[] {
   const { window, masking = 'add' } = of;
   const isWritten = of.written === true || of.sinks !== undefined;
-  const near = window !== undefined && (isWritten || window < seq) ? window : undefined;
+  const near = window !== undefined && (isWritten || window <= seq) ? window : undefined;
   if (!isWritten && near === undefined && of.masked !== true) return [];
   if (of.distances === true) return [distanceMask(of.heads)];
   const first = maskOf(

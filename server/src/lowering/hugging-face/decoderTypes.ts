@@ -87,6 +87,9 @@ const qwen2: DecoderType = (fields) => llamaLike(fields, { attention: { bias: tr
 
 const qwen3: DecoderType = (fields) => llamaLike(fields, { attention: { queryNorm: headNorm(fields) } });
 
+const hunyuan: DecoderType = (fields) =>
+  llamaLike(fields, { attention: { queryNorm: { ...headNorm(fields), rotatedFirst: true } } });
+
 export const decoderTypes: Readonly<Record<string, DecoderType>> = {
   llama,
   mistral: llama,
@@ -104,7 +107,7 @@ export const decoderTypes: Readonly<Record<string, DecoderType>> = {
   eurobert: (fields) => {
     if (fields.architecture?.endsWith('ForSequenceClassification'))
       fields.problems.push('the head of `EuroBertForSequenceClassification` is not known');
-    return llamaLike(fields, { attention: { causal: false } });
+    return llamaLike(fields, { attention: { causal: false }, headBias: fields.flag('mlp_bias') });
   },
   bitnet: (fields) => {
     const norm = rmsNorm(fields.number('rms_norm_eps', 1e-5));
@@ -150,12 +153,13 @@ export const decoderTypes: Readonly<Record<string, DecoderType>> = {
     return llamaLike(fields, {
       norm,
       embeddingNorm: true,
-      attention: { queryNorm: { over: 'head', call: norm } },
+      attention: { queryNorm: { over: 'head', call: norm, rotatedFirst: true } },
       feedForward: () => plain(fields, false, ['fc1', 'fc2']),
       ...softcapOf(fields),
     });
   },
   emu3_text_model: (fields) => llamaLike(fields, { dropout: fields.number('attention_dropout', 0) }),
+  // It casts back what it rotated in fp32, so that its norms read what products gave.
   hunyuan_vl_text: (fields) => llamaLike(fields, { attention: { queryNorm: headNorm(fields) } }),
   qwen2_5_omni_text: qwen2,
   paddleocr_vl_text: (fields) => {
@@ -178,7 +182,7 @@ export const decoderTypes: Readonly<Record<string, DecoderType>> = {
   // The text parts of Qwen2-VL, Qwen2.5-VL and Qwen3-VL.
   qwen2_vl_text: qwen2,
   qwen2_5_vl_text: qwen2,
-  hunyuan_v1_dense: (fields) => llamaLike(fields, { attention: { queryNorm: headNorm(fields) } }),
+  hunyuan_v1_dense: hunyuan,
   qwen3,
   qwen3_vl_text: qwen3,
   phi3: (fields) =>
@@ -208,7 +212,11 @@ export const decoderTypes: Readonly<Record<string, DecoderType>> = {
       embeddingScale: true,
       order: 'sandwich',
       ...softcapOf(fields),
-      attention: { queryNorm: headNorm(fields) },
+      attention: {
+        queryNorm: headNorm(fields),
+        // Every layer is then given a mask, also where it hides nothing (modeling_gemma3.py, `or_mask_function`).
+        ...(fields.flag('use_bidirectional_attention') ? { masked: true } : {}),
+      },
     }),
   olmo: (fields) => llamaLike(fields, { norm: layerNorm(1e-5, ', elementwise_affine=False') }),
   olmo2: (fields) =>

@@ -73,7 +73,7 @@ const hunyuanMoe: DecoderType = (fields) => {
     return 1;
   };
   return llamaLike(fields, {
-    attention: { queryNorm: headNorm(fields) },
+    attention: { queryNorm: { ...headNorm(fields), rotatedFirst: true } },
     feedForward: (layer) =>
       mixture(fields, {
         experts: count(experts, layer, 'num_experts'),
@@ -187,7 +187,8 @@ export const expertTypes: Readonly<Record<string, DecoderType>> = {
   phimoe: (fields) =>
     llamaLike(fields, {
       norm: layerNorm(fields.number('rms_norm_eps', 1e-5)),
-      feedForward: () => mixture(fields),
+      // Two experts, whatever the config says (modeling_phimoe.py, `sparsemixer`).
+      feedForward: () => mixture(fields, { chosen: 2 }),
       headBias: fields.flag('lm_head_bias'),
     }),
   qwen2_moe: (fields) =>
@@ -248,7 +249,9 @@ export const expertTypes: Readonly<Record<string, DecoderType>> = {
   hy_v3: (fields) =>
     llamaLike(fields, {
       attention: { queryNorm: headNorm(fields) },
-      feedForward: sparseByTypes(fields, 1, fields.optionalSize('num_shared_experts')),
+      feedForward: sparseByTypes(fields, 1, fields.optionalSize('num_shared_experts'), {
+        sharedBias: fields.flag('mlp_bias'),
+      }),
     }),
   afmoe: (fields) =>
     llamaLike(fields, {

@@ -7,15 +7,31 @@ import { gated } from './llamaLike.ts';
 
 /** Experts as the types after Mixtral have them. */
 export function mixture(fields: ConfigFields, changes: Partial<Mixture> = {}): Mixture {
+  const activation = changes.activation ?? activationOf(fields);
+  const ofExperts = Object.hasOwn(activations, activation) ? activations[activation] : undefined;
+  if (ofExperts === undefined) fields.problems.push(`the activation "${activation}" of experts is not known`);
   return {
     kind: 'mixture',
     experts: changes.experts ?? fields.size('num_local_experts'),
     chosen: changes.chosen ?? fields.size('num_experts_per_tok'),
     hidden: changes.hidden ?? fields.size('intermediate_size'),
-    activation: activationOf(fields),
     ...changes,
+    activation,
+    activationOfExperts: ofExperts ?? activation,
   };
 }
+
+/** What the layer of experts calls an activation; both forms of GELU launch and keep the same. */
+const activations: Readonly<Record<string, string>> = {
+  silu: 'silu',
+  swish: 'silu',
+  swiglu: 'swiglu',
+  gelu: 'gelu',
+  gelu_python: 'gelu',
+  gelu_pytorch_tanh: 'gelu',
+  relu: 'relu',
+  relu2: 'relu2',
+};
 
 /** Experts of the layers between two, every so many (ERNIE 4.5, `Ernie4_5_MoeDecoderLayer`). */
 export function sparseBetween(
@@ -60,15 +76,16 @@ export function sparseByTypes(
   fields: ConfigFields,
   dense: number,
   sharedExperts: number | undefined,
-  changes: Partial<Mixture> = {},
+  { sharedBias = false }: { readonly sharedBias?: boolean } = {},
 ): (layer: number) => FeedForward {
   const types = fields.list('mlp_layer_types');
   const hidden = fields.size('moe_intermediate_size');
   const experts = mixture(fields, {
     experts: fields.size('num_experts'),
     hidden,
-    ...(sharedExperts === undefined ? {} : { shared: { hidden: hidden * sharedExperts, gate: false } }),
-    ...changes,
+    ...(sharedExperts === undefined
+      ? {}
+      : { shared: { hidden: hidden * sharedExperts, gate: false, bias: sharedBias } }),
   });
   const plainLayer = gated(fields);
   return (layer) =>

@@ -38,7 +38,10 @@ export interface Mixture {
   readonly experts: number;
   readonly chosen: number;
   readonly hidden: number;
+  /** Of the experts that every token runs through. */
   readonly activation: string;
+  /** Of the others, by the name that their layer has for it. */
+  readonly activationOfExperts: string;
   readonly bias?: boolean;
   readonly routerBias?: boolean;
   /** Whether experts, and the one for all tokens, have three products; they do where it is left out. */
@@ -143,7 +146,7 @@ function mixtureLines(of: Mixture, source: string): readonly string[] {
     `num_experts=${of.experts}`,
     `top_k=${of.chosen}`,
     ...(of.gated === false ? [] : ['gated=True']),
-    ...(of.activation === 'silu' ? [] : [`activation='${of.activation}'`]),
+    ...(of.activationOfExperts === 'silu' ? [] : [`activation='${of.activationOfExperts}'`]),
     ...(of.bias === true ? ['bias=True'] : []),
     ...(of.routerBias === true ? ['router_bias=True'] : []),
   ];

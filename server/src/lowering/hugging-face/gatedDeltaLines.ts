@@ -67,8 +67,10 @@ export function gatedDeltaLines(of: GatedDelta, source: string): readonly string
     'g: mul(decays, dt)',
     'core: gated_delta_rule(q_unit, k_unit, v_heads, g, beta)',
     `norm: ${rmsNorm(of.eps)(String(valueSize))}`,
-    'gate: SiLU() from z',
-    'weighed: mul(norm, gate)',
+    'wide_gate: Cast(z, to=1)',
+    'gate: SiLU()',
+    'wide_weighed: mul(norm, gate)',
+    'weighed: Cast(wide_weighed, to=1)',
     `merged: reshape(batch, seq, ${values})`,
     'out_proj: Linear(hidden_size, bias=False)',
   ];

@@ -91,20 +91,48 @@ export function groupedAttention(fields: ConfigFields, changes: Partial<Attentio
     bias,
     outputBias: bias,
     rotated: rotatedOf(fields, headSize),
+    ...(rotatesPart.has(fields.type) ? { rejoined: true } : {}),
     causal: true,
     dropout: shareOf(fields, ['attention_dropout', 'attn_pdrop', 'attn_dropout']),
     ...changes,
   };
 }
 
-/** Elements of a head that are rotated: all, or the share that `partial_rotary_factor` or `rotary_pct` says. */
+/**
+ * Elements of a head that are rotated: all, or the share that `partial_rotary_factor` or `rotary_pct` says, where the class of the
+ * type reads it.
+ */
 export function rotatedOf(fields: ConfigFields, headSize: number): number {
+  if (!rotatesPart.has(fields.type)) return headSize;
   const inner = fields.inner('rope_parameters', fields.type);
   const share = inner?.number('partial_rotary_factor', Number.NaN) ?? Number.NaN;
   const own = fields.number('partial_rotary_factor', fields.number('rotary_pct', 1));
   const rotated = Math.floor(headSize * (Number.isNaN(share) ? own : share));
   return rotated - (rotated % 2);
 }
+
+/** Types whose classes take the rotated part of a head by itself (`rotary_dim`, `rotary_ndims` or `rot_dim` in `modeling_*.py`). */
+const rotatesPart: ReadonlySet<string> = new Set([
+  'bamba',
+  'glm',
+  'glm4',
+  'glm4_moe',
+  'glm4v_moe_text',
+  'glm4v_text',
+  'glm_ocr_text',
+  'gpt_neox',
+  'minimax_m2',
+  'nemotron',
+  'persimmon',
+  'phi',
+  'phi3',
+  'qwen3_5',
+  'qwen3_5_moe',
+  'qwen3_5_moe_text',
+  'qwen3_5_text',
+  'qwen3_next',
+  'stablelm',
+]);
 
 export const gated = (
   fields: ConfigFields,

@@ -4,10 +4,60 @@ import type { HuggingFaceConfig } from '../../formats/hugging-face/readConfig.ts
 import { isObject } from '../../formats/parseJson.ts';
 import type { Issue } from '../../model/issue.ts';
 
-export const notesOfConfig = ({ fields }: HuggingFaceConfig): readonly Issue[] => [
-  ...quantized(fields),
-  ...ownCode(fields),
+export const notesOfConfig = (config: HuggingFaceConfig): readonly Issue[] => [
+  ...quantized(config.fields),
+  ...ownCode(config.fields),
+  ...unreadFields(config),
 ];
+
+/** Fields that change what a class computes, and that no line here reads: of which types, and what they do. */
+const notRead: readonly {
+  readonly types: readonly string[];
+  readonly field: string;
+  readonly inside?: string;
+  readonly does: string;
+}[] = [
+  { types: ['olmo'], field: 'clip_qkv', does: 'bounds queries, keys and values' },
+  { types: ['mpt'], inside: 'attn_config', field: 'clip_qkv', does: 'bounds queries, keys and values' },
+  { types: ['phimoe'], field: 'input_jitter_noise', does: 'multiplies what experts read by noise' },
+  ...['encoder_layerdrop', 'decoder_layerdrop', 'layerdrop'].map((field) => ({
+    types: [
+      'whisper',
+      'bart',
+      'mbart',
+      'plbart',
+      'pegasus',
+      'marian',
+      'm2m_100',
+      'blenderbot',
+      'blenderbot-small',
+      'opt',
+      'biogpt',
+      'wav2vec2',
+      'hubert',
+      'unispeech',
+      'unispeech-sat',
+      'detr',
+    ],
+    field,
+    does: 'skips layers at random in training',
+  })),
+];
+
+function unreadFields({ type, fields }: HuggingFaceConfig): readonly Issue[] {
+  return notRead.flatMap(({ types, field, inside, does }) => {
+    const holder = inside === undefined ? fields : fields[inside];
+    const value = isObject(holder) && types.includes(type) ? holder[field] : undefined;
+    if (typeof value !== 'number' || value === 0) return [];
+    return [
+      {
+        code: 'config/not-read',
+        severity: 'warning',
+        message: `\`${field}\` is not read: it ${does}. Costs are those without it`,
+      } satisfies Issue,
+    ];
+  });
+}
 
 /**
  * Weights that the repository stores in fewer bits (transformers 5.18, `utils/quantization_config.py`). Bits are those of the

@@ -3,6 +3,7 @@
 import { activationBlocks, activationCall, activationOf, knownActivation } from './activations.ts';
 import { type Attention, attentionLines } from './attentionLines.ts';
 import type { ConfigFields } from './configFields.ts';
+import { dropoutLines } from './dropoutLines.ts';
 import { feedForwardLines } from './feedForwardLines.ts';
 import { layerNorm, rmsNorm } from './normalizations.ts';
 import type { SpecParts } from './specText.ts';
@@ -207,7 +208,12 @@ export function whisper(fields: ConfigFields, name: string): SpecParts {
     `final_layer_norm: ${norm} from ${source}`,
     ...part(
       'feed_forward',
-      [`fc1: Linear(${hidden})`, `act: ${activationCall(activation)}`, 'fc2: Linear(hidden_size)'],
+      [
+        `fc1: Linear(${hidden})`,
+        `act: ${activationCall(activation)}`,
+        ...dropoutLines('act_dropout', fields.number('activation_dropout', 0)),
+        'fc2: Linear(hidden_size)',
+      ],
       'fc2',
       source,
     ),

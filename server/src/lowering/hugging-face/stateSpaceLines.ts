@@ -4,7 +4,6 @@
  */
 
 import { causalConvolutionLines } from './causalConvolution.ts';
-import { rmsNorm } from './normalizations.ts';
 
 export interface StateSpace {
   readonly mixer: 'state-space';
@@ -62,24 +61,48 @@ export function stateSpaceLines(of: StateSpace, source: string): readonly string
   ];
 }
 
-const gateLines = (source: string): readonly string[] => [
-  'gate: SiLU() from z',
+/** A gate that is multiplied in fp32 (`gate.to(torch.float32)`). */
+const wideGateLines = (source: string): readonly string[] => [
+  'wide_gate: Cast(z, to=1)',
+  'gate: SiLU()',
   `opened: mul(${source}, gate)`,
 ];
 
-/** The root mean square of each group, and a weight for each channel; from what the line above gives. */
-const groupNormLines = ({ channels, groups, eps }: StateSpace): readonly string[] => [
-  `in_groups: reshape(batch, seq, ${groups}, ${channels / groups})`,
-  `groups_norm: RMSNorm(${channels / groups}, eps=${eps}, elementwise_affine=False, fused=False)`,
-  `joined_groups: reshape(batch, seq, ${channels})`,
-  `norm_weight: Parameter(${channels})`,
-  'norm: mul(norm_weight, joined_groups)',
+/** In fp32, the root mean square over the last axis of what the line above gives. */
+const squareLines = (eps: number): readonly string[] => [
+  'unit_squares: pow(2)',
+  'mean_square: mean(dim=-1, keepdim=True)',
+  `bounded: add(${eps})`,
+  'inverse: rsqrt()',
 ];
 
-/** From `scanned_tokens` to what the output projection reads. */
+/** The root mean square of each group of what the line above gives in fp32, and a weight for each channel. */
+const groupNormLines = ({ channels, groups, eps }: StateSpace): readonly string[] => [
+  `in_groups: reshape(batch, seq, ${groups}, ${channels / groups})`,
+  ...squareLines(eps),
+  'normalized: mul(in_groups, inverse)',
+  `norm_weight: Parameter(${groups}, ${channels / groups})`,
+  'weighed: mul(norm_weight, normalized)',
+  `norm: reshape(batch, seq, ${channels})`,
+];
+
+/** From `scanned_tokens` to what the output projection reads, whose type is that of `scanned_tokens`. */
 const outputNormLines: Readonly<Record<StateSpace['norm'], (of: StateSpace) => readonly string[]>> = {
-  none: () => gateLines('scanned_tokens'),
-  all: (of) => [...gateLines('scanned_tokens'), `norm: ${rmsNorm(of.eps)(String(of.channels))}`],
-  group: (of) => [...gateLines('scanned_tokens'), ...groupNormLines(of)],
-  'group-before-gate': (of) => [...groupNormLines(of), ...gateLines('norm')],
+  none: () => ['gate: SiLU() from z', 'opened: mul(scanned_tokens, gate)'],
+  all: (of) => [
+    'wide: Cast(scanned_tokens, to=1)',
+    ...wideGateLines('wide'),
+    ...squareLines(of.eps),
+    'normalized: mul(opened, inverse)',
+    'narrowed: Cast(normalized, to=1)',
+    `norm_weight: Parameter(${of.channels})`,
+    'norm: mul(norm_weight, narrowed)',
+  ],
+  group: (of) => [...wideGateLines('scanned_tokens'), ...groupNormLines(of), 'narrowed: Cast(norm, to=1)'],
+  'group-before-gate': (of) => [
+    'wide: Cast(scanned_tokens, to=1)',
+    ...groupNormLines(of),
+    ...wideGateLines('norm'),
+    'narrowed: Cast(opened, to=1)',
+  ],
 };

@@ -68,7 +68,8 @@ export const mixturesOfExperts: readonly OperatorDefinition[] = (['MoE', 'QMoE']
         data('fc2_act_block_scale'),
       ],
     }[type],
-    pytorch: { layer: type, autocast: 'half' },
+    // No list of autocast names `_grouped_mm`: products run in the type of the weights (PyTorch 2.13, autocast_mode.h).
+    pytorch: { layer: type, autocast: 'fp32' },
     infer: (context) => inferLikeInput(context),
     dimensions: expertsMap,
     cost: (context) => expertCost(context, layouts[type]),
@@ -166,6 +167,6 @@ function expertCost(context: CostContext, layers: readonly number[]): OperatorCo
  */
 function keptByRow(width: number, hidden: number, isGated: boolean, activation: string): number {
   if (activation === 'swiglu') return 2 * width + 7 * hidden;
-  if (isGated) return 2 * width + 4 * hidden;
+  if (isGated) return 2 * width + (activation === 'relu2' ? 5 : 4) * hidden;
   return 2 * width + (activation === 'relu' ? 1 : 2) * hidden;
 }

@@ -43,7 +43,8 @@ const groupedMatMul = define({
   documentation:
     'rows times the matrix of their group, groups ending at offsets (torch._grouped_mm of PyTorch 2.13, GroupedMatMul-1)',
   inputs: [operand('rows'), operand('matrices'), detached('offsets')],
-  pytorch: { layer: 'GroupedMatMul', autocast: 'half' },
+  // No list of autocast names it: it runs in the type of the weights (PyTorch 2.13, autocast_mode.h).
+  pytorch: { layer: 'GroupedMatMul', autocast: 'fp32' },
   infer: (context) => {
     const [rows, matrices] = [context.inputShape(0), context.inputShape(1)];
     if (rows === undefined) return unknownBecause(context, 0);

@@ -116,7 +116,7 @@ const selectiveScan = define({
     data('z'),
     weight('delta_bias'),
   ],
-  pytorch: { layer: 'SelectiveScan', autocast: 'widest' },
+  pytorch: { layer: 'SelectiveScan', autocast: 'first' },
   infer: (context) =>
     inferred(
       context,
