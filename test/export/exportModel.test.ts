@@ -131,6 +131,61 @@ class Pair(nn.Module):
         return self.a(left) + right
 `;
 
+/** Each has a table of 32 by 8 or a product of as many weights, and 8 biases. */
+const ways = `from dataclasses import dataclass
+import torch
+from torch import nn
+
+class Linear(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(32, 8)
+
+class Steps(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.network = nn.Linear(32, 8)
+    def training_step(self, batch, index):
+        return self.network(batch).sum()
+
+@dataclass
+class Scores:
+    scores: torch.Tensor
+
+class Result(Linear):
+    def forward(self, x):
+        return Scores(self.linear(x))
+
+class Named(Linear):
+    def forward(self, **given):
+        return self.linear(given['x'])
+
+class Batch(Linear):
+    def forward(self, batch):
+        x, y = batch
+        return nn.functional.mse_loss(self.linear(x), y)
+
+class Labelled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(32, 8)
+        self.bias = nn.Parameter(torch.zeros(8))
+    def forward(self, input_ids, labels):
+        scores = self.table(input_ids) + self.bias
+        return nn.functional.cross_entropy(scores.flatten(0, 1), labels.flatten())
+
+class Skipping(Linear):
+    layerdrop = 0.1
+    def forward(self, x):
+        return x if torch.rand([]) < self.layerdrop else self.linear(x)
+`;
+
+/** What `layercost_inputs()` beside a class of `ways` gives. */
+const inputsOf: Readonly<Record<string, string>> = {
+  Named: "def layercost_inputs(): return {'x': torch.zeros(4, 32)}",
+  Batch: 'def layercost_inputs(): return ((torch.zeros(4, 32), torch.zeros(4, 8)),)',
+};
+
 describe.skipIf(python === undefined)('a real interpreter', () => {
   writeFileSync(join(folder, 'train.py'), source);
   const exported = async (target: string) => {
@@ -154,6 +209,57 @@ describe.skipIf(python === undefined)('a real interpreter', () => {
     expect(elementsOf(training?.analysis)).toBe(2 * 3200 + 100 + 4 * 1024 + 128 + 4096 + 96 + 128);
     expect(opened?.issues.map(({ code }) => code)).not.toContain('shape/unbound-dimension');
   }, 60_000);
+
+  it.each([
+    ['a network inside of a module', 'Steps.network'],
+    ['a dataclass as the result', 'Result'],
+    ['inputs of any name', 'Named'],
+    ['inputs in a tuple', 'Batch'],
+    ['labels that it cannot be called without', 'Labelled'],
+    ['layers that are skipped at random', 'Skipping'],
+  ])(
+    '%s',
+    async (_, target) => {
+      const file = `${target.replace('.', '')}.py`;
+      writeFileSync(join(folder, file), `${ways}\n${inputsOf[target] ?? ''}\n`);
+      const { outcome, opened } = await exported(`${file}:${target}`);
+      expect(outcome).toMatchObject({ kind: 'done' });
+      expect(elementsOf(opened?.analysis)).toBe(32 * 8 + 8);
+    },
+    60_000,
+  );
+
+  it.each([
+    [
+      'parses.py',
+      'import argparse, sys\np = argparse.ArgumentParser()\np.add_argument("--data", required=True)\np.parse_args()',
+      /ends when it is imported.*__main__/,
+    ],
+    [
+      'missing.py',
+      'import no_such_package',
+      /imports no_such_package, which .* does not find: install it there/,
+    ],
+    ['reads.py', 'import torch\ntorch.load("no-such-file.pt")', /reads no-such-file.pt when it is imported/],
+    ['gpu.py', 'import torch\ndef Net(): return torch.nn.Linear(2, 2).cuda()', /asks for a GPU/],
+    [
+      'steps.py',
+      'import torch\nclass Net(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.network = torch.nn.Linear(2, 2)',
+      /Net has no forward\(\): name a network inside of it, such as network/,
+    ],
+  ])(
+    '%s: says what to do',
+    async (file, text, message) => {
+      writeFileSync(join(folder, file), text);
+      const { outcome } = await exported(`${file}:Net`);
+      expect(outcome).toEqual({
+        kind: 'failed',
+        failure: expect.any(String),
+        message: expect.stringMatching(message),
+      });
+    },
+    60_000,
+  );
 
   it('says what is wrong with what it was asked', async () => {
     expect((await exported('train.py:Pair')).outcome).toEqual({

@@ -56,7 +56,10 @@ def main() -> int:
         send("refused", kind=refusal.kind, message=str(refusal))
     except Exception as error:  # noqa: BLE001 - the model is a stranger's code: whatever it raises is told
         traceback.print_exc()
-        send("refused", kind="model", message=first_line(error))
+        if "CUDA" in str(error):
+            send("refused", kind="export", message=f"the model asks for a GPU, and is built without one: leave `.cuda()` and `.to('cuda')` to the loop of training ({first_line(error)})")
+        else:
+            send("refused", kind="model", message=first_line(error))
     return 1
 
 

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any, Optional, Union
 
 import torch
+from torch.utils._pytree import tree_leaves, tree_map
 
 from .refusal import Refusal
 
@@ -33,14 +34,14 @@ class Inputs:
 
     def texts(self) -> "dict[str, str]":
         """As a person gives them: `int64[batch, 128]` by parameter."""
-        return {name: text(each, self.open.get(name, {})) for name, each in self.tensors.items() if isinstance(each, torch.Tensor)}
+        return {name: texts(each, self.open.get(name, {})) for name, each in self.tensors.items() if any(isinstance(leaf, torch.Tensor) for leaf in tree_leaves(each))}
 
     def with_labels(self, model: torch.nn.Module) -> "list[Inputs]":
         """
-        The same with labels that `forward` may be called without, in the shapes that they can have: of each token, or of each
-        sample. What a model computes without them is often another network, as for generation: its last position alone.
+        The same with labels, in the shapes that they can have: of each token, or of each sample. What a model computes without
+        them, where it can be called so, is often another network, as for generation: its last position alone.
         """
-        named = [each.name for each in parameters_of(model) if each.name in LABELS and each.default is None]
+        named = [each.name for each in parameters_of(model) if each.name in LABELS and each.default in (None, each.empty) and each.name not in self.tensors]
         first = next(iter(self.tensors.values()), None)
         if len(named) != 1 or not isinstance(first, torch.Tensor) or not self.open:
             return []
@@ -59,18 +60,34 @@ class Inputs:
         ]
 
 
+def texts(value: Any, names: "dict[int, str]") -> str:
+    if isinstance(value, torch.Tensor):
+        return text(value, names)
+    return f"({', '.join(text(each, names) for each in tree_leaves(value) if isinstance(each, torch.Tensor))})"
+
+
 def text(tensor: torch.Tensor, names: "dict[int, str]") -> str:
     sizes = [names.get(position, str(size)) for position, size in enumerate(tensor.shape)]
     return f"{str(tensor.dtype).split('.')[-1]}[{', '.join(sizes)}]"
 
 
 def inputs_of(model: torch.nn.Module, module: Optional[ModuleType], given: dict[str, str]) -> Inputs:
+    if not has_forward(model):
+        inside = [name for name, each in model.named_children() if has_forward(each)]
+        near = f", such as {inside[0]}" if inside else ""
+        raise Refusal("inputs", f"{type(model).__name__} has no forward(): name a network inside of it{near}, as FILE.py:{type(model).__name__}.{inside[0] if inside else 'NAME'}")
     if given:
         return given_inputs(model, given)
     own = getattr(module, "layercost_inputs", None) if module is not None else None
     if own is not None:
         return own_inputs(model, own())
     return guessed_inputs(model)
+
+
+def has_forward(model: torch.nn.Module) -> bool:
+    """A module of Lightning may have steps of training alone."""
+    own = type(model).forward
+    return own is not torch.nn.Module.forward and not own.__module__.startswith(("lightning.", "pytorch_lightning."))
 
 
 def parameters_of(model: torch.nn.Module) -> list[inspect.Parameter]:
@@ -116,15 +133,19 @@ def own_inputs(model: torch.nn.Module, value: Any) -> Inputs:
         value = dict(zip(names, value))
     if not isinstance(value, dict):
         raise Refusal("inputs", f"layercost_inputs() gives a {type(value).__name__}: give a tensor, a tuple or a dict")
-    tensors = {name: each.to("meta") if isinstance(each, torch.Tensor) else each for name, each in value.items()}
-    batches = {each.shape[0] for each in tensors.values() if isinstance(each, torch.Tensor) and each.dim() > 0}
+    tensors = {name: tree_map(lambda leaf: leaf.to("meta") if isinstance(leaf, torch.Tensor) else leaf, each) for name, each in value.items()}
+    batches = {each.shape[0] for each in tree_leaves(tensors) if has_batch(each)}
     inputs = Inputs(tensors)
     # One of several sizes is the batch of nothing that is known, and a batch of one is a constant to the exporter.
     if len(batches) == 1 and batches != {1}:
-        inputs.open = {name: {0: "batch"} for name, each in tensors.items() if isinstance(each, torch.Tensor) and each.dim() > 0}
+        inputs.open = {name: {0: "batch"} for name, each in tensors.items() if any(has_batch(leaf) for leaf in tree_leaves(each))}
     else:
         inputs.notes.append("the batch is fixed: give tensors of layercost_inputs() one first dimension above 1")
     return inputs
+
+
+def has_batch(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.dim() > 0
 
 
 def guessed_inputs(model: torch.nn.Module) -> Inputs:

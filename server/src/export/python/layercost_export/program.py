@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import inspect
 import json
 import re
+import sys
 import sysconfig
 import traceback
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple, Optional
+from typing import Any, Iterator, NamedTuple, Optional
 
 import torch
+from torch.utils._pytree import tree_map
 
-from .inputs import Inputs, inputs_of
+from .inputs import Inputs, has_batch, inputs_of, parameters_of
 from .refusal import Refusal
 
 
@@ -32,6 +36,9 @@ def export_program(
 ) -> Exported:
     inputs = inputs_of(model, module, given)
     inputs.notes.extend(take_square_masks_for_causal(model))
+    shares = [getattr(each, "layerdrop", 0) for each in model.modules()]
+    if any(isinstance(share, float) and share > 0 for share in shares):
+        inputs.notes.append("layers that training skips at random (layerdrop) are all in the program")
     # Labels that a person left out are left out.
     is_guessed = not given and getattr(module, "layercost_inputs", None) is None
     errors: list[Exception] = []
@@ -55,6 +62,8 @@ def refusal_text(error: Exception) -> str:
     place = f" at {Path(own[-1].filename).name}:{own[-1].lineno}, `{own[-1].line}`" if own and own[-1].line else ""
     if type(error).__name__ == "GuardOnDataDependentSymNode":
         return f"torch.export cannot follow what depends on the contents of a tensor{place}: write it with torch.where, or export the model without it"
+    if "CUDA" in first or "cuda" in first:
+        return f"the model asks for a GPU{place}, and is exported without one: leave `.cuda()` and `.to('cuda')` to the loop of training"
     return f"torch.export refuses the model{place}: {type(error).__name__}: {first}"
 
 
@@ -108,17 +117,53 @@ def exported(
     With these dimensions open; what torch says against it is added to `errors`. A model that checks its length against a longest
     one is exported once more, with the ranges that torch suggests.
     """
-    shapes = dynamic(inputs, names)
-    for _ in range(2):
+    shapes = dynamic(model, inputs, names)
+    for _ in range(4):
         try:
-            return torch.export.export(model, (), inputs.tensors, dynamic_shapes=shapes, strict=False)
+            with layers_not_skipped():
+                return torch.export.export(model, (), inputs.tensors, dynamic_shapes=shapes, strict=False)
         except Exception as error:  # noqa: BLE001 - the tracer raises whatever the model does
+            if register_result(str(error)):
+                continue
             errors.append(error)
             refined = with_suggested_ranges(str(error), shapes)
         if refined is None:
             return None
         shapes = refined
     return None
+
+
+@contextlib.contextmanager
+def layers_not_skipped() -> "Iterator[None]":
+    """
+    Encoders and decoders of transformers ask `torch.rand([]) < layerdrop` before each layer, also where that is 0, which no program
+    without contents can follow. Here no layer is skipped.
+    """
+    rand = torch.rand
+
+    def never(*size: Any, **more: Any) -> Any:
+        return 1.0 if size == ([],) else rand(*size, **more)
+
+    torch.rand = never
+    try:
+        yield
+    finally:
+        torch.rand = rand
+
+
+def register_result(message: str) -> bool:
+    """Whether a dataclass that the model takes or gives, and that torch does not know, is one that it knows now."""
+    match = re.search(r"Found <class '([\w.]+)\.(\w+)'> in (?:output|input)", message)
+    kind = getattr(sys.modules.get(match.group(1)), match.group(2), None) if match else None
+    if not dataclasses.is_dataclass(kind) or kind in registered:
+        return False
+    registered.add(kind)
+    torch.export.register_dataclass(kind, serialized_type_name=f"{kind.__module__}.{kind.__qualname__}")
+    return True
+
+
+registered: "set[type]" = set()
+"""One that torch still does not know is not registered twice."""
 
 
 def with_suggested_ranges(message: str, shapes: Any) -> Any:
@@ -136,15 +181,18 @@ def with_suggested_ranges(message: str, shapes: Any) -> Any:
         return None
 
 
-def dynamic(inputs: Inputs, names: "list[str]") -> Any:
+def dynamic(model: torch.nn.Module, inputs: Inputs, names: "list[str]") -> Any:
+    """As the arguments of `forward` are nested. Where it takes some by any name, none is open: torch 2.13 loses count of them."""
+    named = {each.name for each in parameters_of(model)}
+    if any(parameter not in named for parameter in inputs.tensors):
+        return None
     dims = {name: torch.export.Dim(name) for name in names}
-    return {
-        parameter: {
-            position: dims[name] for position, name in inputs.open.get(parameter, {}).items() if name in dims
-        }
-        or None
-        for parameter in inputs.tensors
-    }
+
+    def of(parameter: str) -> Any:
+        opened = {position: dims[name] for position, name in inputs.open.get(parameter, {}).items() if name in dims}
+        return tree_map(lambda leaf: opened if opened and has_batch(leaf) else None, inputs.tensors[parameter])
+
+    return {parameter: of(parameter) for parameter in inputs.tensors}
 
 
 def write_program(program: "torch.export.ExportedProgram", names: dict[str, str], output: str) -> None:
@@ -162,7 +210,9 @@ def names_of_symbols(program: "torch.export.ExportedProgram", inputs: Inputs) ->
     names: dict[str, str] = {}
     placeholders = {node.name: node.meta["val"] for node in program.graph.nodes if node.op == "placeholder"}
     for parameter, dimensions in inputs.open.items():
-        value = placeholders.get(parameter)
+        # Those in a tuple have its name and their place.
+        nested = (each for name, each in placeholders.items() if name.startswith(f"{parameter}_"))
+        value = placeholders.get(parameter, next(nested, None))
         if not isinstance(value, torch.Tensor):
             continue
         for position, name in dimensions.items():

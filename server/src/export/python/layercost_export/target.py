@@ -39,6 +39,9 @@ def from_python(target: str) -> Built:
     module = load(place)
     value: Any = module
     for part in name.split("."):
+        # A network inside of a module: `train.py:LitNet.model`.
+        if is_model_class(value) and not hasattr(value, part) and not required(value):
+            value = value()
         if not hasattr(value, part):
             near = [key for key, each in vars(module).items() if is_model_class(each) and each.__module__ == module.__name__]
             known = f"; it has {', '.join(near[:8])}" if near else ""
@@ -59,7 +62,12 @@ def load(place: str) -> ModuleType:
             raise Refusal("target", f"{place} cannot be loaded as Python")
         module = importlib.util.module_from_spec(spec)
         sys.modules[path.stem] = module
-        spec.loader.exec_module(module)
+        # As `python FILE` without arguments.
+        sys.argv = [place]
+        try:
+            spec.loader.exec_module(module)
+        except (ModuleNotFoundError, FileNotFoundError, SystemExit) as error:
+            raise Refusal("target", refusal_of_import(place, error)) from error
         return module
     sys.path.insert(0, "")
     try:
@@ -68,6 +76,16 @@ def load(place: str) -> ModuleType:
         if error.name is not None and (place == error.name or place.startswith(error.name + ".")):
             raise Refusal("target", f"there is no module {place} in the current folder or the environment") from error
         raise
+
+
+def refusal_of_import(place: str, error: BaseException) -> str:
+    """What keeps a script from being imported, and what to do."""
+    if isinstance(error, ModuleNotFoundError):
+        return f"{place} imports {error.name}, which {sys.executable} does not find: install it there, or choose another interpreter"
+    below = "move what trains below `if __name__ == '__main__':`, and make the model in a function without arguments"
+    if isinstance(error, FileNotFoundError):
+        return f"{place} reads {error.filename} when it is imported, which is not there: {below}"
+    return f"{place} ends when it is imported, as where it reads its command line: {below}"
 
 
 def instance(value: Any, target: str) -> torch.nn.Module:
@@ -82,7 +100,10 @@ def instance(value: Any, target: str) -> torch.nn.Module:
             "target",
             f"{target} needs {', '.join(needed)}: write a function without arguments that makes the model, and name it",
         )
-    model = value()
+    try:
+        model = value()
+    except SystemExit as error:
+        raise Refusal("target", f"{target} ends the program, as where it reads a command line: make the model in a function that does not") from error
     if not isinstance(model, torch.nn.Module):
         raise Refusal("target", f"{target} makes a {type(model).__name__}, not a module of torch")
     return model.to("meta")
