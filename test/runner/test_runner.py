@@ -236,6 +236,11 @@ class Programs(unittest.TestCase):
         self.assertIn("gelu(", program.source)
         self.assertNotIn("erf", program.source)
 
+    def test_a_number_of_the_plan_is_a_number_of_the_program(self):
+        _, program, _ = self.recorded(gelu_plan(half=0.75))
+        self.assertRegex(program.source, r"mul\(v\d+, 0\.75\)")
+        self.assertNotIn("half", program.source)
+
     def test_parts_run_where_one_call_gives_other_numbers(self):
         network, program, _ = self.recorded(gelu_plan(half=0.75))
         self.assertEqual([each.type for each in network.written_out], ["Gelu"])
@@ -487,6 +492,19 @@ class Rules(unittest.TestCase):
             ("Gather", [x, torch.tensor(1)], x[:, 1], {"axis": 1}),
             ("Pad", [x, ints(0, 0, 1, 0, 0, 2)], torch.nn.functional.pad(x, (1, 2)), {}),
             ("Div", [ints(-7), ints(2)], ints(-3), {}),
+            ("Div", [ints(-7, 5), torch.tensor(2)], ints(-3, 2), {}),
+            # A number on either side, also of one element as exporters write it.
+            ("Add", [torch.tensor(0.5), x], x + 0.5, {}),
+            ("Sub", [x, torch.tensor(0.5)], x - 0.5, {}),
+            ("Sub", [torch.tensor(0.5), x], 0.5 - x, {}),
+            ("Mul", [x, torch.tensor([0.5])], x * 0.5, {}),
+            ("Mul", [x[0, 0], torch.tensor([[0.5]])], x[:1, 0] * 0.5, {}),
+            ("Div", [x, torch.tensor(0.5)], x / 0.5, {}),
+            ("Div", [torch.tensor(0.5), x + 0.25], 0.5 / (x + 0.25), {}),
+            ("Less", [torch.tensor(2.0), x], x > 2, {}),
+            ("GreaterOrEqual", [torch.tensor(2.0), x], x <= 2, {}),
+            ("Greater", [x, torch.tensor(2.0)], x > 2, {}),
+            ("Mod", [ints(-7, 5), torch.tensor(3)], ints(2, 2), {}),
             ("Softmax", [x], torch.softmax(x, -1), {}),
             ("ReduceMean", [x], x.mean((0, 2), keepdim=True), {"axes": [0, 2]}),
             ("Flatten", [x], x.reshape(6, 4), {"axis": 2}),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import Callable
+from typing import Callable, Optional
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ..plan import Number
 from .call import Call, Unsupported, element_type_numbers, operator, torch_type
 
 _unary: dict[str, Callable[[Tensor], Tensor]] = {
@@ -58,50 +59,69 @@ for _name, _function in _unary.items():
     _register_unary(_name, _function)
 
 _binary: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
-    "Add": torch.add,
     "And": torch.logical_and,
     "BitwiseAnd": torch.bitwise_and,
     "BitwiseOr": torch.bitwise_or,
     "BitwiseXor": torch.bitwise_xor,
-    "Equal": torch.eq,
-    "Greater": torch.gt,
-    "GreaterOrEqual": torch.ge,
-    "Less": torch.lt,
-    "LessOrEqual": torch.le,
-    "Mul": torch.mul,
     "Or": torch.logical_or,
-    "Sub": torch.sub,
     "Xor": torch.logical_xor,
+}
+
+#: With the function that gives the same where the operands change places.
+_numeric: dict[str, tuple[Callable[..., Tensor], Callable[..., Tensor]]] = {
+    "Add": (torch.add, torch.add),
+    "Equal": (torch.eq, torch.eq),
+    "Greater": (torch.gt, torch.lt),
+    "GreaterOrEqual": (torch.ge, torch.le),
+    "Less": (torch.lt, torch.gt),
+    "LessOrEqual": (torch.le, torch.ge),
+    "Mul": (torch.mul, torch.mul),
+    "Sub": (torch.sub, torch.rsub),
 }
 
 
 def _register_binary(name: str, function: Callable[[Tensor, Tensor], Tensor]) -> None:
-    operator(name)(lambda call: function(*_operands(call)))
+    operator(name)(lambda call: function(call[0], call[1]))
 
 
-def _operands(call: Call) -> tuple[Tensor, Tensor]:
+def _register_numeric(name: str, function: Callable[..., Tensor], swapped: Callable[..., Tensor]) -> None:
+    def rule(call: Call) -> Tensor:
+        right = _number(call, 1)
+        if right is not None:
+            return function(call[0], right)
+        left = _number(call, 0)
+        return function(call[0], call[1]) if left is None else swapped(call[1], left)
+
+    operator(name)(rule)
+
+
+def _number(call: Call, index: int) -> Optional[Number]:
     """
-    Both operands. A scalar that the plan knows becomes a 0-dimensional tensor, as a Python number does in
-    eager code: it then neither widens a 16-bit operand nor is read as a full tensor.
+    An operand of one element that the plan knows, beside a larger one. Eager code has a Python number there, which goes into
+    the kernel. A tensor of one element on the GPU is read by a kernel for any layout and type, which takes several times as long.
     """
-    left, right = call[0], call[1]
-    if right.numel() == 1 and left.numel() > 1 and call.plan.values[call.operator.inputs[1]].elements is not None:
-        right = right.reshape(())
-    if left.numel() == 1 and right.numel() > 1 and call.plan.values[call.operator.inputs[0]].elements is not None:
-        left = left.reshape(())
-    return left, right
+    number, other = call[index], call[1 - index]
+    if number.numel() != 1 or other.numel() <= 1 or number.dim() > other.dim():
+        return None
+    elements = call.plan.values[call.operator.inputs[index]].elements
+    return None if elements is None else elements[0]
 
 
 for _name, _pair in _binary.items():
     _register_binary(_name, _pair)
+for _name, _pairs in _numeric.items():
+    _register_numeric(_name, *_pairs)
 
 
 @operator("Div")
 def divide(call: Call) -> Tensor:
-    left, right = _operands(call)
-    if left.is_floating_point():
-        return torch.div(left, right)
-    return torch.div(left, right, rounding_mode="trunc")
+    right = _number(call, 1)
+    divisor = call[1] if right is None else right
+    if not call[0].is_floating_point():
+        return torch.div(call[0], divisor, rounding_mode="trunc")
+    left = _number(call, 0)
+    # As `number / tensor` does: torch/_tensor.py, `__rdiv__`.
+    return torch.div(call[0], divisor) if left is None else torch.reciprocal(call[1]) * left
 
 
 @operator("Pow")
@@ -115,8 +135,9 @@ def power(call: Call) -> Tensor:
 
 @operator("Mod")
 def modulo(call: Call) -> Tensor:
-    left, right = _operands(call)
-    return torch.fmod(left, right) if call.attribute("fmod", 0) else torch.remainder(left, right)
+    right = _number(call, 1)
+    divisor = call[1] if right is None else right
+    return torch.fmod(call[0], divisor) if call.attribute("fmod", 0) else torch.remainder(call[0], divisor)
 
 
 @operator("Max")
