@@ -118,9 +118,10 @@ function launchedText({
   backwardKernels = [],
   columnsPerBlock,
   channelReads,
+  instructions,
+  blockPerRow,
 }: PyTorchFacts): string {
   const kernels = backwardKernels.map((kernel) => {
-    if ('masks' in kernel) return `masks ${kernel.masks}, tensors ${kernel.tensors}`;
     const share = `${Math.round(100 * kernel.share)} % of the traffic`;
     return kernel.elementwise === true ? `${share} element by element` : share;
   });
@@ -129,7 +130,9 @@ function launchedText({
     channelReads &&
     `a block per channel reads ${channelReads.backward} times, forward ${channelReads.forward}`;
   const lies = [...(view ? [`view: ${view}`] : []), ...(operands ? [`operands: ${operands}`] : [])];
-  return [...lies, ...kernels, ...blocks, ...(reads ? [reads] : [])].join('; ');
+  const rows = blockPerRow === true ? ['a block per row'] : [];
+  const bound = instructions === undefined ? [] : [`bound by instructions: ${instructions}`];
+  return [...lies, ...kernels, ...blocks, ...(reads ? [reads] : []), ...rows, ...bound].join('; ');
 }
 
 const inputText = ({ name, role, gradient, variadic }: OperatorInput): string =>

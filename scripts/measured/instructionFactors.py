@@ -139,6 +139,28 @@ def single_elements(rows: Sequence[Row]) -> None:
         fit(f"elements one at a time, {name}", ["microseconds", "cycles"], features, chosen)
 
 
+def activations(rows: Sequence[Row]) -> None:
+    """Also what draws numbers; each where its elements are narrow enough that memory does not decide."""
+
+    def features(row: Row) -> list[float]:
+        return [1e-6, row["rows"] * row["columns"] / CYCLES]
+
+    for operation, type, directions in (
+        ("gelu", "bf16", ("forward", "backward")),
+        ("gelu-tanh", "bf16", ("forward", "backward")),
+        ("silu", "bf16", ("forward", "backward")),
+        ("dropout", "bf16", ("forward",)),
+        ("dropout", "fp32", ("forward",)),
+    ):
+        for direction in directions:
+            chosen = [
+                each
+                for each in rows
+                if each["operation"] == operation and each["type"] == type and each["pass"] == direction
+            ]
+            fit(f"{operation} {type} {direction}", ["microseconds", "cycles"], features, chosen)
+
+
 def main() -> None:
     path = pathlib.Path(__file__).parents[2] / "measured" / "kernels-h200.jsonl"
     with open(path, encoding="utf-8") as lines:
@@ -149,6 +171,7 @@ def main() -> None:
         ("convolutions", padded),
         ("pooling", pools),
         ("rows", single_elements),
+        ("rows", activations),
     ):
         fits([row for row in rows if row["table"] == table])
 

@@ -18,7 +18,7 @@ const found = ({ findings }: StepCost, code: Finding['code']): readonly Finding[
 
 const many = ['fc: Linear(64, bias=False) * 200'];
 
-it.each(['caffe-mpi', 'bytescheduler', 'horovod,fusion-mb=0,launch-us=5'])(
+it.each(['caffe-mpi', 'bytescheduler', 'horovod,fusion-mb=0,launch-us=1'])(
   'names the layers that wait under %s',
   (named) => {
     const [name = '', ...options] = named.split(',');

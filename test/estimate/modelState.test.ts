@@ -103,14 +103,18 @@ test('a training loop holds its batch while it updates', () => {
   expect([phase, activations]).toEqual(['update', 8 * 16 * 1024 * 4]);
 });
 
-test.each(['fp32', 'bf16'] as const)(
-  '%s: gradients of scores and of their log-softmax lie side by side in fp32, with that of the loss',
-  (precision) => {
+// In bf16 the gradient that `nll_loss` gives in fp32 is cast, and gone, before there is one of the scores.
+test.each([
+  ['fp32', 8],
+  ['bf16', 4],
+] as const)(
+  '%s: gradients of scores and of their log-softmax take %i bytes an element, with that of the loss',
+  (precision, width) => {
     const model = specOf('float32[64, 64]', 'h: Linear(64, 100000, bias=False)');
     const request = { precision, loss: 'cross-entropy', optimizer: 'sgd' } as const;
     const { layer, workspace } = memoryOf('pytorch-ddp', request, model).peakAt;
     expect(layer).toBe('loss');
-    expect(workspace - library).toBe(2 * 64 * 100_000 * 4 + 4);
+    expect(workspace - library).toBe(width * 64 * 100_000 + 4);
   },
 );
 

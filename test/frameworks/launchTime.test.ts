@@ -66,12 +66,16 @@ test.each([
   ['bf16 needs no scale', 'bf16', {}, false],
 ] as const)('the host waits before the update: %s', (_, precision, options, waits) => {
   const { behaviour } = resolveFramework({ name: 'pytorch-ddp', options });
-  const { hostWaits } = behaviour.update('adamw', precision, { elements: 1e6, tensors: 100 });
+  const { hostWaits } = behaviour.update('adamw', precision, {
+    elements: 1e6,
+    tensors: 100,
+    lengths: Array.from({ length: 100 }, () => 1e4),
+  });
   expect(hostWaits).toBe(waits);
 });
 
 test.each([
-  ['foreach', 40],
+  ['foreach', 60],
   ['fused', 30],
   ['loop', 0],
 ] as const)(
@@ -81,7 +85,13 @@ test.each([
       name: 'pytorch-ddp',
       options: { 'optimizer-kernels': kernels },
     });
-    expect(behaviour.update('adamw', 'bf16', { elements: 1e6, tensors: 100 }).hostWork).toBe(expected);
+    expect(
+      behaviour.update('adamw', 'bf16', {
+        elements: 1e6,
+        tensors: 100,
+        lengths: Array.from({ length: 100 }, () => 1e4),
+      }).hostWork,
+    ).toBe(expected);
   },
 );
 

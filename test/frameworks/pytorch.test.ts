@@ -150,6 +150,7 @@ describe('names and options', () => {
 });
 
 describe('optimizer', () => {
+  const fourTensors = { elements: 1000, tensors: 4, lengths: [250, 250, 250, 250] };
   // Bytes per parameter, operand by operand; `fused` is one pass over everything.
   test.each([
     ['sgd', 'foreach', 12, 0],
@@ -161,7 +162,7 @@ describe('optimizer', () => {
     ['adamw', 'fused', 28, 8],
     ['none', 'foreach', 0, 0],
   ] as const)('%s, %s: %i bytes per parameter moved, %i kept', (optimizer, kernels, moved, kept) => {
-    const update = optimizerUpdate(optimizer, kernels, 'fp32', { elements: 1000, tensors: 4 });
+    const update = optimizerUpdate(optimizer, kernels, 'fp32', fourTensors);
     expect(update.kernels.reduce((sum, kernel) => sum + kernel.bytes, 0)).toBe(moved * 1000);
     expect(update.stateBytes).toBe(kept * 1000);
   });
@@ -174,23 +175,28 @@ describe('optimizer', () => {
     ['adam', 'fused', 0],
     ['adamw', 'loop', 0],
   ] as const)('%s, %s: a temporary of %i bytes per parameter', (optimizer, kernels, width) => {
-    const update = optimizerUpdate(optimizer, kernels, 'fp32', { elements: 1000, tensors: 4 });
+    const update = optimizerUpdate(optimizer, kernels, 'fp32', fourTensors);
     expect(update.temporaryBytes).toBe(width * 1000);
   });
 
-  // MultiTensorApply.cuh: 48 tensors of several lists, or 320 chunks of 65,536 elements, in a launch; `loop` launches for each.
+  // MultiTensorApply.cuh in 4 KiB: 36 tensors of four lists, or 320 chunks of 65,536 elements, in a launch; `loop` launches for each.
   test.each([
     ['fused', 1000, 4, 1],
-    ['fused', 1000, 48, 1],
-    ['fused', 1000, 49, 2],
+    ['fused', 3600, 36, 1],
+    ['fused', 3700, 37, 2],
     ['fused', 320 * 65_536, 1, 1],
     ['fused', 320 * 65_536 + 1, 1, 2],
-    ['foreach', 100e6, 49, 5],
     ['loop', 100e6, 49, 49],
   ] as const)(
     '%s, %i elements in %i tensors: %i launches of a pass',
     (kernels, elements, tensors, launches) => {
-      const update = optimizerUpdate('adam', kernels, 'fp32', { elements, tensors });
+      const update = optimizerUpdate(
+        'adam',
+        kernels,
+        'fp32',
+        { elements, tensors, lengths: Array.from({ length: tensors }, () => elements / tensors) },
+        { bytesPerElement: 4, copied: false, clipped: false, kernelArguments: '4 KiB' },
+      );
       for (const kernel of update.kernels) expect(kernel.launches).toBe(launches);
     },
   );
@@ -204,14 +210,13 @@ describe('optimizer', () => {
     ['bf16', 'foreach', false, false],
   ] as const)('%s, %s, with an fp32 copy %s: the host waits %s', (precision, kernels, copied, waits) => {
     const held = { bytesPerElement: copied ? 2 : 4, copied, clipped: false };
-    const update = optimizerUpdate('adam', kernels, precision, { elements: 1000, tensors: 4 }, held);
+    const update = optimizerUpdate('adam', kernels, precision, fourTensors, held);
     expect(update.hostWaits).toBe(waits);
   });
 
   test('fp16 unscales gradients first', () => {
-    const sizes = { elements: 1000, tensors: 4 };
     const count = (precision: Precision) =>
-      optimizerUpdate('adamw', 'fused', precision, sizes).kernels.length;
+      optimizerUpdate('adamw', 'fused', precision, fourTensors).kernels.length;
     expect(count('fp16') - count('bf16')).toBe(1);
   });
 
@@ -222,7 +227,7 @@ describe('optimizer', () => {
     ['half with a copy, clipped', { bytesPerElement: 2, copied: true, clipped: true }, [6, 4, 8, 28, 6]],
     ['fp32, clipped', { bytesPerElement: 4, copied: true, clipped: true }, [8, 4, 8, 28]],
   ] as const)('passes of fused Adam in fp16, weights in %s', (_, held, passes) => {
-    const { kernels } = optimizerUpdate('adam', 'fused', 'fp16', { elements: 1000, tensors: 4 }, held);
+    const { kernels } = optimizerUpdate('adam', 'fused', 'fp16', fourTensors, held);
     expect(kernels.map((kernel) => kernel.bytes / 1000)).toEqual(passes);
   });
 });

@@ -12,7 +12,7 @@ const sums = (rows: number, columns: number): KernelWork => ({
   operations: 4 * rows * columns,
   bytes: bytes(4 * rows * columns),
   launches: 1,
-  columnSums: { blocks: Math.ceil(columns / 32), elements: rows * columns },
+  columnSums: { blocks: Math.ceil(columns / 32), rows, elements: rows * columns },
 });
 
 function microseconds(name: string, rows: number, columns: number): number {

@@ -37,6 +37,11 @@ it.each([
 });
 
 it.each([
+  ['NVIDIA H100 80GB HBM3', 'h100-sxm'],
+  ['Tesla V100-SXM2-16GB', 'v100-sxm2-16gb'],
+])('%s tells its memory by its name', (name, gpu) => expect(gpuOfDevice(name, undefined)?.name).toBe(gpu));
+
+it.each([
   ['NVIDIA GeForce RTX 2060', 5.8],
   // A part of a GPU, as MIG gives it.
   ['NVIDIA A100-SXM4-80GB MIG 1g.10gb', 9.5],

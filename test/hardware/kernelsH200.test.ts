@@ -128,7 +128,7 @@ function widening(row: MeasuredRow): KernelWork {
     class: 'elementwise',
     dtype: 'fp32',
     bytes: bytes(6 * elements),
-    singly: { elements, because: 'widened' },
+    instructions: { elements, kernel: 'widened' },
   };
 }
 

@@ -187,8 +187,10 @@ function runnerRules(): readonly (readonly [domain: string, type: string])[] {
         const domain = /domain="(.*)"/.exec(given)?.[1] ?? '';
         return [...given.matchAll(/(?<!=)"(\w+)"/g)].map(([, type = '']) => [domain, type] as const);
       });
-      const tables = [...text.matchAll(/^_\w+: dict\[str, Callable.*= \{$([\s\S]*?)^\}/gm)].flatMap(
-        ([, rows = '']) => [...rows.matchAll(/^ {4}"(\w+)":/gm)].map(([, type = '']) => ['', type] as const),
+      const tables = [
+        ...text.matchAll(/^_\w+: dict\[str, (?:tuple\[)?Callable.*= \{$([\s\S]*?)^\}/gm),
+      ].flatMap(([, rows = '']) =>
+        [...rows.matchAll(/^ {4}"(\w+)":/gm)].map(([, type = '']) => ['', type] as const),
       );
       return [...decorated, ...tables];
     });

@@ -91,7 +91,7 @@ export function anyLogits(whole: ModelAnalysis): Logits | undefined {
 export function addCrossEntropy(analysis: ModelAnalysis, logits: Logits, holds = false): ModelAnalysis {
   const { layers, folded } = analysis;
   const index = folded?.layout.count ?? analysis.graph.operators.length;
-  const operator = lossOperator(index, logits);
+  const operator = lossOperator(index, logits, holds);
   const graph = graphWithLoss(analysis.graph, operator, logits, holds);
   let costing: CostingPlan | undefined;
   return {
@@ -122,7 +122,7 @@ const labels = 'loss: labels';
 const result = 'loss: result';
 const loss = 'loss';
 
-const lossOperator = (index: number, logits: Logits): Operator => ({
+const lossOperator = (index: number, logits: Logits, holds: boolean): Operator => ({
   index,
   // No node of the file.
   source: -1,
@@ -134,6 +134,7 @@ const lossOperator = (index: number, logits: Logits): Operator => ({
   attributes: new Map(),
   scope: [],
   opset: lossOpset,
+  ...(holds ? { widensScores: true as const } : {}),
 });
 
 function graphWithLoss(graph: Graph, operator: Operator, logits: Logits, holds: boolean): Graph {

@@ -32,17 +32,8 @@ export interface MeasuredLayer extends LayerMeasurement {
   /** From the lower to the upper quartile. */
   readonly forwardQuartiles?: Range<Seconds>;
   readonly backwardQuartiles?: Range<Seconds>;
-  /** Of the host, to launch each part; absent on a processor. */
-  readonly host?: HostTimes;
   /** Forward where the layer runs within the whole network. */
   readonly forwardInStep?: Seconds;
-}
-
-export interface HostTimes {
-  readonly forward?: Seconds;
-  readonly backward?: Seconds;
-  readonly dataGradient?: Seconds;
-  readonly weightGradient?: Seconds;
 }
 
 export interface MeasuredStep {

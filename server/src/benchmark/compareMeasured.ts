@@ -1,8 +1,8 @@
 /** Predicted beside measured, as rows for a table. Pure; knows nothing of how either is shown. */
 
 import { computeOfStep } from '../estimate/computeOfStep.ts';
-import type { LayerMeasurements } from '../model/measurement.ts';
-import type { StepCost } from '../model/stepCost.ts';
+import type { LayerMeasurement, LayerMeasurements } from '../model/measurement.ts';
+import type { LayerCost, StepCost } from '../model/stepCost.ts';
 import type { Seconds } from '../model/units.ts';
 
 export interface MeasuredComparison {
@@ -35,11 +35,12 @@ export function compareMeasured(cost: StepCost, measurements: LayerMeasurements)
   return {
     rows: cost.layers.map((layer) => {
       const measured = measurements.layers.get(layer.name);
+      const predicted = predictedAlone(layer.time, measured);
       return {
         name: layer.name,
         type: layer.type,
-        forward: compared(layer.time.forward, measured?.forward),
-        backward: compared(layer.time.backward, measured?.backward),
+        forward: compared(predicted.forward, measured?.forward),
+        backward: compared(predicted.backward, measured?.backward),
         dataGradient: measured?.dataGradient ?? null,
         weightGradient: measured?.weightGradient ?? null,
       };
@@ -47,6 +48,13 @@ export function compareMeasured(cost: StepCost, measurements: LayerMeasurements)
     step: compared(computeOfStep(cost), measurements.step),
   };
 }
+
+/** On a GPU layers are measured apart from the host: their kernels alone are what was predicted of that. */
+const predictedAlone = (
+  { kernels, forward, backward }: LayerCost['time'],
+  measured: LayerMeasurement | undefined,
+): Pick<LayerCost['time'], 'forward' | 'backward'> =>
+  measured?.host === undefined || kernels === undefined ? { forward, backward } : kernels;
 
 function compared(predicted: Seconds | null, measured: Seconds | undefined): ComparedTime {
   return {

@@ -3,11 +3,11 @@
  * that.
  */
 
+import type { HostTimes } from '../model/measurement.ts';
 import { type Seconds, seconds } from '../model/units.ts';
 import type { LayerEvent, SharedStepEvent, StepEvent, Timing } from './benchmarkEvents.ts';
 import {
   type BenchmarkMeasurements,
-  type HostTimes,
   type MeasuredLayer,
   type MeasuredSharedStep,
   type MeasuredStep,

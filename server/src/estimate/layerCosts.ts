@@ -308,6 +308,9 @@ function layerCost(
     time: {
       forward: nothingKnown ? null : seconds(forward),
       backward: nothingKnown ? null : seconds(backward),
+      ...(nothingKnown
+        ? {}
+        : { kernels: { forward: seconds(work.forward.all), backward: seconds(work.backward.all) } }),
       communication: seconds(communication?.time ?? 0),
       exposedCommunication: exposureOf(communication, inputs.exposureKnown),
       communicationSlack: slackOf(communication, inputs.exposureKnown),

@@ -140,6 +140,8 @@ export interface KeptTensor {
 export interface UpdateSizes {
   readonly elements: number;
   readonly tensors: number;
+  /** Elements of each tensor. */
+  readonly lengths: readonly number[];
 }
 
 export interface Update {

@@ -42,7 +42,7 @@ import {
   optimizerUpdate,
   zeroFill,
 } from './pytorch/optimizerUpdate.ts';
-import { releaseOption } from './pytorch/releases.ts';
+import { kernelArgumentsOf, releaseOption, sharesRows } from './pytorch/releases.ts';
 import { wireBytes, wireOption } from './wireType.ts';
 
 /** Options of PyTorch, whatever sends its gradients. */
@@ -306,6 +306,7 @@ export function eagerPytorch(
       fusedCalls,
       fusedAttention,
       attentionKernel,
+      sharesRows: sharesRows(options.get('torch')),
       channelsLast,
       inPlace,
       wholeHalf: !casts,
@@ -326,6 +327,7 @@ export function eagerPytorch(
         copied,
         clipped,
         wideGradients: fp32Sums,
+        kernelArguments: kernelArgumentsOf(options.get('torch')),
       });
       // Gradients that are kept are filled with zeros, and the first pass adds to them; fp32 sums are added to in every pass.
       if (fp32Sums) return { ...update, kernels: [zeroFill(sizes), ...update.kernels] };

@@ -1,7 +1,7 @@
 /** The shares of its roofs that a GPU reaches where no curve was measured, and what launches take (`efficiency.json`). */
 
 import type { Estimate } from '../model/estimate.ts';
-import type { KernelClass } from '../operators/definition.ts';
+import type { KernelClass, MatmulLayout } from '../operators/definition.ts';
 import type { GpuProfile } from './clusterProfile.ts';
 import efficiency from './efficiency.json';
 
@@ -34,10 +34,17 @@ export const attentionBackward = {
   depth: efficiency.attentionBackward.depth,
 };
 
+/** Cycles of a multiprocessor that drawing takes for each score that fused attention computes. */
+export const attentionDropout = efficiency.attentionDropout.cycles;
+
 /** Rates of kernels of attention beside those of FlashAttention-2. */
 export const olderAttention = efficiency.olderAttention;
 
 export const columnSumLoads = estimate(efficiency.columnSums.elementsPerCycle);
+export const sharedColumnSumLoads = estimate(efficiency.sharedColumnSums.elementsPerCycle);
+
+/** What a layer normalization takes: `memory` times its bytes, and cycles of a multiprocessor for each row. */
+export const rowSums = { forward: efficiency.rowSums.forward, backward: efficiency.rowSums.backward };
 
 export const channelLoads = {
   forward: estimate(efficiency.channelSums.forward),
@@ -61,8 +68,14 @@ export const windowPooling: Readonly<
   >
 > = poolingByLayout;
 
-/** Cycles of a multiprocessor for an element that is taken by itself. */
-export const singleElementCycles = efficiency.singleElements.cycles;
+/** Cycles of a multiprocessor for an element. */
+export const instructionCycles = efficiency.instructionBound.cycles;
+
+/** What a block takes for a chunk of a list of tensors, alone on its multiprocessor. */
+export const listChunks = efficiency.listChunks;
+
+/** How much longer TF32 takes on Hopper, by which operands lie across what is summed. */
+export const tf32Across: Readonly<Record<MatmulLayout, number>> = efficiency.tf32Across.factors;
 
 /** What PyTorch's own batch normalization takes: `memory` times its bytes, and cycles. */
 export interface OwnBatchNorm {

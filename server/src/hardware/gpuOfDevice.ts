@@ -14,7 +14,8 @@ export function gpuOfDevice(device: string, memoryBytes: number | undefined): Gp
     const hasBoard = own.board === undefined || named.board === undefined || own.board === named.board;
     return own.model === named.model && hasBoard;
   });
-  const fitting = alike.filter(({ memory }) => isOfMemory(memory.value, memoryBytes));
+  const said = memoryBytes ?? named.memory;
+  const fitting = alike.filter(({ memory }) => isOfMemory(memory.value, said));
   return fitting.length === 1 ? fitting[0] : undefined;
 }
 
@@ -22,6 +23,8 @@ interface DeviceName {
   /** Without makers, product lines, boards and sizes of memory: `a100`, `rtx 3090`, `titan v`. */
   readonly model: string;
   readonly board: 'sxm' | 'pcie' | undefined;
+  /** Bytes, where it has them: `80GB`. */
+  readonly memory: number | undefined;
 }
 
 function partsOf(name: string): DeviceName {
@@ -32,7 +35,9 @@ function partsOf(name: string): DeviceName {
   // H100 of the SXM board has HBM3, which its driver says; that of PCIe has HBM2e.
   const isSxm = words.some((word) => /^sxm\d?$/.test(word) || word === 'hbm3');
   const board = isSxm ? 'sxm' : words.includes('pcie') ? 'pcie' : undefined;
-  return { model: words.filter((word) => !/^(?:sxm\d?|pcie|hbm\d.*)$/.test(word)).join(' '), board };
+  const [, gibibytes] = /(?:^|[\s-])(\d+)gb(?:$|[\s-])/.exec(name.toLowerCase()) ?? [];
+  const memory = gibibytes === undefined ? undefined : Number(gibibytes) * 2 ** 30;
+  return { model: words.filter((word) => !/^(?:sxm\d?|pcie|hbm\d.*)$/.test(word)).join(' '), board, memory };
 }
 
 /** Words that many products share. */

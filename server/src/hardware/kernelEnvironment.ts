@@ -9,6 +9,8 @@ export interface KernelEnvironment {
   readonly inference?: true;
   /** Left out, the newest. */
   readonly attention?: AttentionKernel;
+  /** Sums of columns share rows out over threads and blocks; left out, a block takes some columns through all rows. */
+  readonly sharesRows?: true;
 }
 
 /** Which kernels compute attention; `newest` are those that the newest PyTorch takes. */

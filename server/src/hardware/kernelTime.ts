@@ -19,16 +19,18 @@ import type { GpuProfile } from './clusterProfile.ts';
 import { corrected } from './correctedTime.ts';
 import { doubtOfRuns, type KernelDoubt, kernelDoubt } from './kernelDoubt.ts';
 import type { BodyTime, TimeBasis, TimeOrigin } from './kernels/bodyTime.ts';
+import { instructionFloor } from './kernels/instructionBound.ts';
+import { listKernelTime } from './kernels/listKernel.ts';
 import {
   channelReductionFloor,
   columnReductionFloor,
+  normalizedRowsFloor,
   ownBatchNormTime,
 } from './kernels/lowOccupancyReductions.ts';
 import { matrixKernelTime } from './kernels/matrixKernelTime.ts';
 import { poolingTime } from './kernels/poolingTime.ts';
 import { rooflineTime } from './kernels/rooflineTime.ts';
 import { rowKernelTime } from './kernels/rowKernelTime.ts';
-import { singleElementFloor } from './kernels/singleElements.ts';
 import type { KernelWork } from './kernelWork.ts';
 import { measuredKernelTime } from './measuredKernels.ts';
 
@@ -82,10 +84,14 @@ const bodyTime = (gpu: GpuProfile, work: KernelWork): BodyTime => {
     (work.flops === 0 ? undefined : matrixKernelTime(gpu, work)) ??
     rowKernelTime(gpu, work) ??
     rooflineTime(gpu, work);
-  return singleElementFloor(
+  return listKernelTime(
     gpu,
     work,
-    channelReductionFloor(gpu, work, columnReductionFloor(gpu, work, body)),
+    instructionFloor(
+      gpu,
+      work,
+      channelReductionFloor(gpu, work, columnReductionFloor(gpu, work, normalizedRowsFloor(gpu, work, body))),
+    ),
   );
 };
 

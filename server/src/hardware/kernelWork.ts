@@ -21,8 +21,12 @@ export interface KernelWork {
   /** Where `flops` are those of attention by one kernel without a mask. */
   readonly attention?: AttentionShape;
   readonly rowLength?: number;
-  /** Of an element-wise kernel that takes elements one at a time, where others take 16 bytes. */
-  readonly singly?: SingleElements;
+  /** Of a layer normalization by one kernel. */
+  readonly normalized?: NormalizedRows;
+  /** Of an element-wise kernel that has much to do for each element. */
+  readonly instructions?: InstructionBound;
+  /** Of an element-wise kernel over lists of tensors. */
+  readonly lists?: ListKernel;
   /** Sums over all rows of a matrix, by thread blocks that each take some columns through all rows. */
   readonly columnSums?: ColumnSums;
   /** Sums over all images, by a thread block for each channel. */
@@ -44,16 +48,49 @@ export interface WindowPooling {
   readonly inputs: number;
 }
 
-export interface SingleElements {
+export interface InstructionBound {
   readonly elements: number;
-  /**
-   * `widened`: half precision becomes fp32. `mixed`: both are read. `strided`: what is read lies in another order, or is repeated.
-   */
-  readonly because: 'widened' | 'mixed' | 'strided';
+  readonly kernel: InstructionBoundKernel;
+}
+
+/**
+ * `widened`, `mixed` and `strided` take elements one at a time, where others take 16 bytes: half precision becomes fp32, both are read,
+ * or what is read lies in another order or is repeated. `dropout` draws numbers, of narrow elements or of `wide` ones.
+ */
+export type InstructionBoundKernel =
+  | 'widened'
+  | 'mixed'
+  | 'strided'
+  | 'dropout'
+  | 'dropout-wide'
+  | `${Activation}-${'forward' | 'backward'}`;
+
+/** Activations of more than a comparison. */
+type Activation = 'gelu' | 'gelu-tanh' | 'silu';
+
+export interface NormalizedRows {
+  readonly rows: number;
+  /** Backward is the gradient of the rows. */
+  readonly pass: 'forward' | 'backward';
+}
+
+export interface ListKernel {
+  /** `fused` computes a whole update at once, `pass` one step of it. */
+  readonly kind: 'fused' | 'pass';
+  readonly launches: readonly ListLaunch[];
+}
+
+export interface ListLaunch {
+  /** Each takes a chunk of a tensor. */
+  readonly blocks: number;
+  readonly elements: number;
+  /** Elements of the longest chunk. */
+  readonly longest: number;
 }
 
 export interface ColumnSums {
   readonly blocks: number;
+  readonly rows: number;
   /** Of each of the matrices read. */
   readonly elements: number;
 }

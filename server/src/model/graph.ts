@@ -40,6 +40,8 @@ export interface Operator {
   readonly contradiction?: string;
   /** Operator-set version of its domain, where it differs from the graph's: inside an expanded function. */
   readonly opset?: number;
+  /** A loss whose program casts the scores to fp32 first, whatever autocast would do. */
+  readonly widensScores?: true;
   /** A cast that the program does not make: the kernels that read its result read what it is of, and widen it themselves. */
   readonly isPromotion?: true;
   /** What it hands through lies in memory of its own: `clone()`. */

@@ -23,4 +23,13 @@ export interface LayerMeasurement {
   /** Backward for the data alone, and for the weights alone. */
   readonly dataGradient?: Seconds;
   readonly weightGradient?: Seconds;
+  /** Of the host, to launch each part, where the times above are of the GPU alone; absent on a processor. */
+  readonly host?: HostTimes;
+}
+
+export interface HostTimes {
+  readonly forward?: Seconds;
+  readonly backward?: Seconds;
+  readonly dataGradient?: Seconds;
+  readonly weightGradient?: Seconds;
 }

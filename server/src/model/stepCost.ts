@@ -340,6 +340,8 @@ export interface LayerCost {
   readonly time: {
     readonly forward: Seconds | null;
     readonly backward: Seconds | null;
+    /** Of its kernels alone, where the host is always ahead of them; left out where nothing is known or it was measured. */
+    readonly kernels?: { readonly forward: Seconds; readonly backward: Seconds };
     readonly communication: Seconds | null;
     readonly exposedCommunication: Seconds | null;
     /** By how much its gradient could arrive later without the step taking longer; null where nothing is sent. */

@@ -110,19 +110,24 @@ export interface PyTorchFacts {
   readonly operands?: 'matrices' | 'contiguous';
   /** The kernels of the gradients of its inputs, where they are not one. */
   readonly backwardKernels?: readonly BackwardKernel[];
+  /** Its kernel takes a block for each row, which waits for the sums of the row. */
+  readonly blockPerRow?: true;
   /** How many columns one block sums, where gradients of its weights are sums over rows by such blocks. */
   readonly columnsPerBlock?: number;
+  /** What its kernels have to do for each element, where that takes longer than moving it. */
+  readonly instructions?: 'gelu' | 'silu' | 'dropout';
   /** How often a block that sums one channel reads each element of it, where a block has a channel to itself. */
   readonly channelReads?: { readonly forward: number; readonly backward: number };
 }
 
 /**
- * A kernel among those of one gradient, which moves a share of the operator's backward traffic, or so many masks of one byte
- * and tensors per element. `elementwise`: it is one, whatever the operator's own kernels are.
+ * A kernel among those of one gradient, which moves a share of the operator's backward traffic. `elementwise`: it is one, whatever
+ * the operator's own kernels are.
  */
-export type BackwardKernel =
-  | { readonly share: number; readonly elementwise?: true }
-  | { readonly masks: number; readonly tensors: number };
+export interface BackwardKernel {
+  readonly share: number;
+  readonly elementwise?: true;
+}
 
 /**
  * What autocast runs an operator in (PyTorch 2.x documentation, "Automatic Mixed Precision", CUDA ops that autocast to
@@ -314,6 +319,8 @@ export interface AttentionShape {
   readonly size: number;
   /** A query sees only the keys up to its own position: kernels skip the others. */
   readonly causal: boolean;
+  /** The kernel draws which weights of attention are zeroed. */
+  readonly dropped?: true;
 }
 
 /** A matmul inside a piece of work, or a convolution, which is an implicit one; and how often it is computed. */

@@ -100,8 +100,9 @@ it('offers every cluster whose name holds what is written', () => {
     'Change to `h100-pcie`',
     'Change to `h100-nvl`',
     'Change to `h100-sxm`',
+    'Change to `h100-sxm-96gb`',
   ]);
-  expect(made.at(-1)?.text).toMatch(/^scenario: \{ cluster: h100-sxm \}$/m);
+  expect(made.at(-1)?.text).toMatch(/^scenario: \{ cluster: h100-sxm-96gb \}$/m);
 });
 
 it('puts the nearest name of a cluster, a framework, a key and a value of the scenario', () => {

@@ -222,6 +222,7 @@ function predictStep(training: TrainingGraph, scenario: Scenario, cluster: Clust
     const own = behaviour.update(dense.length > 0 ? optimizer : 'none', scenario.precision, {
       elements: updatedElements(dense, elements, shards),
       tensors: dense.length,
+      lengths: dense.map((parameter) => parameter.elements / shardsOf(parameter, shards)),
     });
     if (tables.size === 0 || learned.length === 0) return own;
     const ofTables = updateOfTables(held, optimizer, weightBytesPerElement, behaviour);

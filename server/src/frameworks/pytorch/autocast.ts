@@ -50,6 +50,8 @@ export interface TypeOptions {
   readonly fusedAttention?: boolean | undefined;
   /** Which kernels compute fused attention; left out, the newest. */
   readonly attentionKernel?: AttentionKernel | undefined;
+  /** Gradients of layer normalization share rows out (`KernelEnvironment`). */
+  readonly sharesRows?: boolean;
   /** Images in channels-last memory format. */
   readonly channelsLast: boolean;
   /** Activations have `inplace=True`. */

@@ -1,7 +1,7 @@
 /** One launch over the elements of tensors, which multiplies no matrices: a copy, a cast, a sum. */
 
 import type { KernelEnvironment } from '../../hardware/kernelEnvironment.ts';
-import type { KernelWork, SingleElements } from '../../hardware/kernelWork.ts';
+import type { InstructionBound, KernelWork } from '../../hardware/kernelWork.ts';
 import { bytes, flops } from '../../model/units.ts';
 
 /** `size` in bytes, read and written; a copy has no operations. */
@@ -9,7 +9,7 @@ export function elementwiseKernel(
   size: number,
   operations = 0,
   environment?: KernelEnvironment,
-  singly?: SingleElements,
+  instructions?: InstructionBound,
 ): KernelWork {
   return {
     class: 'elementwise',
@@ -18,7 +18,7 @@ export function elementwiseKernel(
     operations,
     bytes: bytes(size),
     launches: 1,
-    ...(singly === undefined ? {} : { singly }),
+    ...(instructions === undefined ? {} : { instructions }),
     ...(environment === undefined ? {} : { environment }),
   };
 }
@@ -34,5 +34,5 @@ export const castKernel = (
     elements * (bytesBefore + bytesAfter),
     0,
     environment,
-    bytesBefore < bytesAfter ? { elements, because: 'widened' } : undefined,
+    bytesBefore < bytesAfter ? { elements, kernel: 'widened' } : undefined,
   );

@@ -88,6 +88,7 @@ export function eagerOperators(
     options.attentionKernel ?? 'newest',
     mode,
     precision,
+    options.sharesRows ?? false,
   );
   const lowerOperator = operatorLowering(step, groups);
   const kernelsOf = operatorKernels(training, mode);
@@ -149,9 +150,11 @@ function environments(
   attention: AttentionKernel,
   mode: Mode,
   precision: Precision,
+  sharesRows: boolean,
 ): (operator: Operator | undefined, type: OperatorType | undefined) => KernelEnvironment {
   const common = {
     attention,
+    ...(sharesRows ? { sharesRows: true as const } : {}),
     ...(mode === 'inference' ? { inference: true as const } : {}),
     ...(precision === 'bf16' || precision === 'fp8' ? { bf16: true as const } : {}),
   };

@@ -9,10 +9,12 @@ import { bytesOnGpu } from '../../model/elementType.ts';
 import type { Operator } from '../../model/graph.ts';
 import { bytes, flops } from '../../model/units.ts';
 import type { AttentionShape, BoundTensor, KernelClass, Work } from '../../operators/definition.ts';
+import { hasTrait } from '../../operators/operatorFacts.ts';
 import type { KeptTensor, LoweredOperator } from '../behaviour.ts';
 import type { OperatorType } from './autocast.ts';
 import { hasFoldedTriangle } from './foldedTriangle.ts';
 import type { FusedGroup } from './fusedGroups.ts';
+import { instructionsOfGroup } from './instructionBound.ts';
 
 /** A member of a group that is not the one that stands for it. */
 export const absorbed = (type: OperatorType): LoweredOperator => ({
@@ -74,8 +76,13 @@ export function lowerGroup(
     ...rows,
   });
   const shaped = (pass: AttentionShape['pass'], work: KernelWork): KernelWork => {
+    const instructions = instructionsOfGroup(training, group, pass);
     const shape = attention ? attentionShape(training, group, forward.flops, pass) : undefined;
-    return shape === undefined ? work : { ...work, attention: shape };
+    return {
+      ...work,
+      ...(instructions === undefined ? {} : { instructions }),
+      ...(shape === undefined ? {} : { attention: shape }),
+    };
   };
   const [launchesForward, launchesBackward] = gathered === undefined ? [1, 1] : [3, 5];
   const moves =
@@ -157,7 +164,17 @@ function attentionShape(
     keys,
     size: matmuls / (4 * scores.elements),
     causal: isFolded || types.some((operator) => operator?.type === 'Trilu'),
+    ...(operators.some((index) => isDrawn(training, index)) ? { dropped: true as const } : {}),
   };
+}
+
+/** Dropout that is a view draws nothing: its share is 0, or nothing is trained. */
+function isDrawn({ analysis, costs }: TrainingGraph, index: number): boolean {
+  const operator = analysis.graph.operators[index];
+  const cost = costs[index];
+  return (
+    operator !== undefined && hasTrait(operator, 'random') && cost?.kind === 'known' && cost.class !== 'view'
+  );
 }
 
 interface GatheredTensor {

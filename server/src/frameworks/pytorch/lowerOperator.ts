@@ -1,5 +1,6 @@
 /** One operator of eager PyTorch that no group holds: its kernels, and what is copied and cast around them. */
 
+import { operatorMarks } from '../../analysis/operatorMarks.ts';
 import type { KernelWork } from '../../hardware/kernelWork.ts';
 import { entryAt } from '../../model/at.ts';
 import { distinct } from '../../model/distinct.ts';
@@ -7,15 +8,16 @@ import { type Graph, isWeight, type Operator } from '../../model/graph.ts';
 import { hasTrait, inPyTorch } from '../../operators/operatorFacts.ts';
 import type { LoweredOperator } from '../behaviour.ts';
 import { broadcastOperand } from './broadcastOperand.ts';
+import { lowerCrossEntropy } from './crossEntropy.ts';
 import { type EagerStep, noKernels, storedBytesPerElement, type TypedOperator } from './eagerStep.ts';
 import { castKernel, elementwiseKernel } from './elementwiseKernel.ts';
 import { isFoldedBias } from './foldedBias.ts';
 import type { FusedGroup } from './fusedGroups.ts';
 import { inputCasts } from './inputCasts.ts';
+import { instructionsOf, withInstructions } from './instructionBound.ts';
 import { keptForBackward } from './keptTensors.ts';
 import { absorbed } from './lowerGroup.ts';
 import { operatorKernels } from './operatorKernels.ts';
-import { singleElementsOf } from './singleElements.ts';
 import { copiesOfTransposed } from './stridedCopies.ts';
 import { isView } from './viewStorage.ts';
 
@@ -28,6 +30,15 @@ export function operatorLowering(
   const castsOf = inputCasts(step);
   const kernelsOf = operatorKernels(training, mode);
   const learns = mode === 'training';
+  const marks = learns ? operatorMarks(training.analysis) : undefined;
+  const dropped = (kernels: readonly KernelWork[], { index }: Operator): readonly KernelWork[] =>
+    marks?.[index]?.attentionDropout === undefined
+      ? kernels
+      : kernels.map((kernel) =>
+          kernel.attention === undefined
+            ? kernel
+            : { ...kernel, attention: { ...kernel.attention, dropped: true } },
+        );
   return (typed) => {
     const { operator, cost, type } = typed;
     if (inPyTorch(operator)?.view === 'permute') return lowerTranspose(step, typed, groups);
@@ -37,9 +48,15 @@ export function operatorLowering(
     const isFolded = isFoldedBias(training, operator);
     const casts = castsOf(typed);
     const copies = broadcastCopies(step, typed);
-    const { forward: whole, backwardData, backwardWeight } = kernelsOf(typed);
-    const singly = singleElementsOf(step, typed);
-    const forward = singly === undefined ? whole : whole.map((kernel) => ({ ...kernel, singly }));
+    const { forward: whole, backwardData: wholeBack, backwardWeight } = kernelsOf(typed);
+    const backwardData = dropped(
+      withInstructions(wholeBack, instructionsOf(step, typed, 'backward')),
+      operator,
+    );
+    const saved = learns ? keptForBackward(step, typed) : [];
+    const loss = lowerCrossEntropy(step, typed, { forward: whole, backwardData, saved });
+    if (loss !== undefined) return loss;
+    const forward = dropped(withInstructions(whole, instructionsOf(step, typed, 'forward')), operator);
     const own = [...casts.forward, ...copies];
     const ownBackward = [...casts.backwardData, ...copies];
     return {
@@ -50,7 +67,7 @@ export function operatorLowering(
       ...(casts.weights.length === 0 ? {} : { weightCasts: casts.weights }),
       backwardData: learns ? joined(ownBackward, isFolded ? noKernels : backwardData) : noKernels,
       backwardWeight: learns ? joined(casts.backwardWeight, backwardWeight) : noKernels,
-      saved: learns ? keptForBackward(step, typed) : [],
+      saved,
     };
   };
 }
@@ -70,7 +87,7 @@ function lowerTranspose(
   if (tensor?.elementType !== 'float32') return view;
   const copy = elementwiseKernel(2 * tensor.elements * storedBytesPerElement(step, source), 0, environment, {
     elements: tensor.elements,
-    because: 'strided',
+    kernel: 'strided',
   });
   const copies = (count: number): readonly KernelWork[] => Array.from({ length: count }, () => copy);
   return {

@@ -1,7 +1,7 @@
 /** The kernels that an operator's own work becomes, without what is copied and cast around them. */
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
-import type { ChannelSums, KernelWork, WindowPooling } from '../../hardware/kernelWork.ts';
+import type { ChannelSums, KernelWork, NormalizedRows, WindowPooling } from '../../hardware/kernelWork.ts';
 import type { Mode } from '../../model/scenario.ts';
 import { bytes, flops } from '../../model/units.ts';
 import type { KnownCost, Work } from '../../operators/definition.ts';
@@ -41,15 +41,19 @@ function kernelsOf(graph: TrainingGraph, mode: Mode, typed: TypedOperator): Pass
     if (kind === undefined || inputs === undefined) return kernels;
     return kernels.map((kernel) => ({ ...kernel, pooling: { kind, pass, inputs } }));
   };
-  const forward = pooled('forward', kernelOf(typed, typed.cost.forward));
-  if (mode === 'inference') return { forward, backwardData: noKernels, backwardWeight: noKernels };
+  const rows = (pass: NormalizedRows['pass'], kernels: readonly KernelWork[]): readonly KernelWork[] => {
+    const normalized = normalizedRows(graph, typed, pass);
+    return normalized === undefined ? kernels : kernels.map((kernel) => ({ ...kernel, normalized }));
+  };
   const summed = (pass: ChannelSums['pass'], kernels: readonly KernelWork[]): readonly KernelWork[] => {
     const channelSums = channelSumsOf(graph, typed, pass);
     return channelSums === undefined ? kernels : kernels.map((kernel) => ({ ...kernel, channelSums }));
   };
+  const forward = rows('forward', pooled('forward', kernelOf(typed, typed.cost.forward)));
+  if (mode === 'inference') return { forward, backwardData: noKernels, backwardWeight: noKernels };
   return {
     forward: summed('forward', forward),
-    backwardData: pooled('backward', summed('backward', backwardDataOf(typed))),
+    backwardData: rows('backward', pooled('backward', summed('backward', backwardDataOf(typed)))),
     backwardWeight: backwardWeightOf(typed),
   };
 }
@@ -82,20 +86,27 @@ function channelSumsOf(
   };
 }
 
+function normalizedRows(
+  { tensors }: TrainingGraph,
+  { operator, cost }: TypedOperator,
+  pass: NormalizedRows['pass'],
+): NormalizedRows | undefined {
+  const length = cost.forward.rowLength;
+  const elements = tensors.get(operator.inputs[0] ?? '')?.elements;
+  if (definitionOf(operator)?.pytorch.blockPerRow !== true || !length || elements === undefined) {
+    return undefined;
+  }
+  return { rows: elements / length, pass };
+}
+
 /** The kernels that the definition says, or one. */
 function backwardDataOf(typed: TypedOperator): readonly KernelWork[] {
-  const { operator, cost, type } = typed;
+  const { operator, cost } = typed;
   const kernels = kernelOf(typed, cost.backwardData);
   const [whole] = kernels;
   const made = definitionOf(operator)?.pytorch.backwardKernels;
   if (whole === undefined || made === undefined) return kernels;
-  // What arises beside the tensors is the mask, of one byte per element.
-  const elements = cost.backwardData.traffic.fixedBytes;
   return made.map((kernel): KernelWork => {
-    if ('masks' in kernel) {
-      const size = kernel.masks + kernel.tensors * type.bytesPerElement;
-      return { ...whole, bytes: bytes(elements * size) };
-    }
     if (kernel.share < 1) return { ...whole, bytes: bytes(whole.bytes * kernel.share) };
     if (kernel.elementwise !== true) return whole;
     const { rowLength: _, matmuls: __, attention: ___, ...work } = whole;
@@ -113,6 +124,7 @@ function backwardWeightOf(typed: TypedOperator): readonly KernelWork[] {
     ...kernel,
     columnSums: {
       blocks: Math.ceil(columns / perBlock),
+      rows: kernel.bytes / (2 * type.bytesPerElement) / columns,
       elements: kernel.bytes / (2 * type.bytesPerElement),
     },
   }));

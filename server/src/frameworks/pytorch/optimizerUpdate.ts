@@ -9,11 +9,13 @@
  * tensors; bytes per element are counted operand by operand.
  */
 
-import type { KernelWork } from '../../hardware/kernelWork.ts';
+import type { KernelWork, ListLaunch } from '../../hardware/kernelWork.ts';
+import { distinct } from '../../model/distinct.ts';
 import type { Optimizer, Precision } from '../../model/scenario.ts';
 import { type Bytes, bytes, flops } from '../../model/units.ts';
 import type { Update, UpdateSizes } from '../behaviour.ts';
 import { launchesPerParameter } from './eagerLaunch.ts';
+import { type KernelArguments, multiTensorLaunches } from './multiTensorLaunches.ts';
 
 export type OptimizerKernels = 'foreach' | 'fused' | 'loop';
 
@@ -27,39 +29,64 @@ export interface HeldWeights {
   readonly wideGradients?: boolean;
   /** Gradients are clipped by their norm, all of them together. */
   readonly clipped: boolean;
+  /** What a kernel over lists of tensors has for their addresses. */
+  readonly kernelArguments?: KernelArguments;
 }
 
 export function optimizerUpdate(
   optimizer: Optimizer,
   kernels: OptimizerKernels,
   precision: Precision,
-  { elements, tensors }: UpdateSizes,
-  { bytesPerElement, copied, clipped, wideGradients = false }: HeldWeights = fullWeights,
+  { elements, tensors, lengths }: UpdateSizes,
+  {
+    bytesPerElement,
+    copied,
+    clipped,
+    wideGradients = false,
+    kernelArguments = '32 KiB',
+  }: HeldWeights = fullWeights,
 ): Update {
   if (optimizer === 'none') return { kernels: [], stateBytes: bytes(0), temporaryBytes: bytes(0) };
-  const pass = optimizer === 'sgd' || kernels === 'fused' ? onePass[optimizer] : foreachPasses[optimizer];
+  const isOnePass = optimizer === 'sgd' || kernels === 'fused';
+  const pass = isOnePass ? onePass[optimizer] : foreachPasses[optimizer];
   const hasCopy = copied && bytesPerElement < 4;
   const updated = hasCopy ? 4 : bytesPerElement;
-  const own = (passes: readonly number[]): readonly number[] => passes.map((size) => (size * updated) / 4);
+  const own = (passes: readonly Pass[]): readonly Pass[] =>
+    passes.map(({ size, lists }) => ({ size: (size * updated) / 4, lists }));
   const isCast = hasCopy && !wideGradients;
-  const scaling = isCast ? [bytesPerElement + 4] : precision === 'fp16' ? own(gradScaler) : [];
+  const scaling = isCast
+    ? [{ size: bytesPerElement + 4, lists: 2 }]
+    : precision === 'fp16'
+      ? own(gradScaler)
+      : [];
   const passes = [
     ...scaling,
     ...(clipped ? own(clipping) : []),
     ...own(pass),
-    ...(hasCopy ? [4 + bytesPerElement] : []),
+    ...(hasCopy ? [{ size: 4 + bytesPerElement, lists: 2 }] : []),
   ];
+  // Codes that keep a copy (Megatron-LM, DeepSpeed) update it as a few long tensors.
+  // In which order a program made the others no graph tells, so the longest go first.
+  const updatedLengths = hasCopy ? [elements] : lengths.toSorted((a, b) => b - a);
+  const launchesOf = (lists: number): readonly ListLaunch[] =>
+    multiTensorLaunches(updatedLengths, lists, kernelArguments);
+  const launchesByLists = new Map(distinct(passes.map(({ lists }) => lists)).map((n) => [n, launchesOf(n)]));
+  const listsOf = ({ size, lists }: Pass): Pick<KernelWork, 'lists' | 'launches'> => {
+    if (kernels === 'loop') return { launches: tensors };
+    const launches = launchesByLists.get(lists) ?? [];
+    const kind = size >= wholeUpdate ? 'fused' : 'pass';
+    return { launches: Math.max(1, launches.length), lists: { kind, launches } };
+  };
   const hasTemporary = kernels === 'foreach' && (optimizer === 'adam' || optimizer === 'adamw');
   return {
-    kernels: passes.map((bytesPerElement) => ({
+    kernels: passes.map((each) => ({
       class: 'elementwise' as const,
       dtype: 'fp32' as const,
       flops: flops(0),
       operations: elements * 2,
-      bytes: bytes(elements * bytesPerElement),
-      launches: kernels === 'loop' ? tensors : launchesOf(tensors, elements),
+      bytes: bytes(elements * each.size),
+      ...listsOf(each),
     })),
-    // Codes that keep a copy (Megatron-LM, DeepSpeed) update it as a few long tensors.
     hostWork: hasCopy ? 0 : tensors * launchesPerParameter[kernels],
     hostWaits: precision === 'fp16' && !hasCopy && kernels !== 'fused',
     stateBytes: bytes(
@@ -111,30 +138,50 @@ const stateBytesPerElement: Readonly<Record<Optimizer, number>> = {
   none: 0,
 };
 
-/** Read parameter, gradient and state; write parameter and state. */
-const onePass = { sgd: [12], momentum: [20], adam: [28], adamw: [28] } as const;
+/** Bytes that a kernel moves for each element of four bytes, and how many tensors of each parameter it takes. */
+interface Pass {
+  readonly size: number;
+  readonly lists: number;
+}
 
-const foreachPasses = {
-  // m = µ·m (8), m += g (12), p −= lr·m (12)
-  momentum: [8, 12, 12],
-  // lerp of m (12), v·β₂ (8), v += g² (12), √v (8), ÷ bias (8), + ε (8), p += step·m/… (16)
-  adam: [12, 8, 12, 8, 8, 8, 16],
-  // the decay p·(1 − lr·λ) (8) before them
-  adamw: [8, 12, 8, 12, 8, 8, 8, 16],
-} as const;
+/** Bytes for each element from which a pass is a whole update: parameter, gradient and state in one kernel. */
+const wholeUpdate = 20;
+
+/** Read parameter, gradient and state; write parameter and state. */
+const onePass: Readonly<Record<'sgd' | 'momentum' | 'adam' | 'adamw', readonly Pass[]>> = {
+  sgd: [{ size: 12, lists: 2 }],
+  momentum: [{ size: 20, lists: 3 }],
+  adam: [{ size: 28, lists: 4 }],
+  adamw: [{ size: 28, lists: 4 }],
+};
+
+const scaled: Pass = { size: 8, lists: 1 };
+const added: Pass = { size: 12, lists: 2 };
+
+/** lerp of m, v·β₂, v += g², √v, ÷ bias, + ε, p += step·m/… */
+const adamPasses: readonly Pass[] = [
+  added,
+  scaled,
+  { size: 12, lists: 3 },
+  { size: 8, lists: 2 },
+  scaled,
+  scaled,
+  { size: 16, lists: 3 },
+];
+
+const foreachPasses: Readonly<Record<'momentum' | 'adam' | 'adamw', readonly Pass[]>> = {
+  // m = µ·m, m += g, p −= lr·m
+  momentum: [scaled, added, added],
+  adam: adamPasses,
+  // the decay p·(1 − lr·λ) before them
+  adamw: [scaled, ...adamPasses],
+};
 
 /**
  * GradScaler unscales every gradient and checks for infinities: torch/amp/grad_scaler.py, one pass of read and write. `step` reads on
  * the host whether there were any, before it calls an optimizer that cannot look itself: `_maybe_opt_step`, `.item()`.
  */
-const gradScaler = [8] as const;
+const gradScaler: readonly Pass[] = [scaled];
 
 /** The norm reads every gradient, clipping reads and writes it: torch/nn/utils/clip_grad.py, `clip_grad_norm_`. */
-const clipping = [4, 8] as const;
-
-/**
- * A multi-tensor kernel takes at most 110 tensors with one list, fewer with more, and 320 chunks of 65,536
- * elements. Source: PyTorch 2.x aten/src/ATen/native/cuda/MultiTensorApply.cuh.
- */
-const launchesOf = (tensors: number, elements: number): number =>
-  Math.max(1, Math.ceil(tensors / 48), Math.ceil(elements / 65536 / 320));
+const clipping: readonly Pass[] = [{ size: 4, lists: 1 }, scaled];

@@ -5,6 +5,7 @@
  */
 
 import { type FrameworkOption, oneOf } from '../options.ts';
+import type { KernelArguments } from './multiTensorLaunches.ts';
 
 /** Oldest first. */
 const releases = [
@@ -129,3 +130,15 @@ export const releaseOption: FrameworkOption = {
     return missing && `${missing.what} came with PyTorch ${missing.since}, and \`torch\` is ${release}`;
   },
 };
+
+const isFrom = (torch: string | undefined, since: Release): boolean => {
+  const release = releases.find((each) => each === torch);
+  return release === undefined || !isBefore(release, since);
+};
+
+/** Gradients of layer normalization: pull request 148605, which 150773 brought back. */
+export const sharesRows = (torch: string | undefined): boolean => isFrom(torch, '2.8');
+
+/** Builds for CUDA 13 have 32 KiB, and are what `pip` installs from 2.11 on. */
+export const kernelArgumentsOf = (torch: string | undefined): KernelArguments =>
+  isFrom(torch, '2.11') ? '32 KiB' : '4 KiB';

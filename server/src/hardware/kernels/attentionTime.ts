@@ -18,12 +18,13 @@ import { attentionBackward } from '../assumedShares.ts';
 import type { AttentionCurve } from '../curves.ts';
 import type { BoundTime, Rates } from './gemmTime.ts';
 
-/** `moved`: bytes of queries, keys, values and results. Without launch. */
+/** `moved`: bytes of queries, keys, values and results. `perScore`: seconds of a multiprocessor. Without launch. */
 export function attentionTime(
   rates: Rates,
   curve: AttentionCurve,
   { pass, sequences, queries, keys, size, causal }: AttentionShape,
   moved: number,
+  perScore = 0,
 ): BoundTime {
   const [padded, share] = curve.shares.find(([most]) => size <= most) ?? [
     size,
@@ -33,9 +34,13 @@ export function attentionTime(
   const forward = pass === 'forward';
   const perKey = (forward ? 4 : 10) * blockQueries * padded;
   const reached = share * (forward ? 1 : attentionBackward.share.middle * (curve.gradients ?? 1));
-  const blockTime = (seen: number): number =>
-    (perKey * (Math.ceil(seen / keyStep) * keyStep + curve.depth + (forward ? 0 : attentionBackward.depth))) /
-    ((rates.peak / rates.multiprocessors) * reached);
+  const blockTime = (seen: number): number => {
+    const computed = Math.ceil(seen / keyStep) * keyStep;
+    const products =
+      (perKey * (computed + curve.depth + (forward ? 0 : attentionBackward.depth))) /
+      ((rates.peak / rates.multiprocessors) * reached);
+    return products + blockQueries * computed * perScore;
+  };
   // The first of the queries sees the keys that are more than the queries, the last sees all.
   const mean = causal ? keys - Math.max(0, Math.min(queries, keys) - blockQueries) / 2 : keys;
   const compute = Math.max(blockTime(keys), (blocks / rates.multiprocessors) * blockTime(mean));

@@ -1,7 +1,13 @@
 /** Sums by few thread blocks, which leave most of a GPU idle and wait for what they load. */
 
 import type { Bound } from '../../model/estimate.ts';
-import { channelLoads, columnSumLoads, ownBatchNorm } from '../assumedShares.ts';
+import {
+  channelLoads,
+  columnSumLoads,
+  ownBatchNorm,
+  rowSums,
+  sharedColumnSumLoads,
+} from '../assumedShares.ts';
 import type { GpuProfile } from '../clusterProfile.ts';
 import type { KernelWork } from '../kernelWork.ts';
 import { type BodyTime, ofCycles } from './bodyTime.ts';
@@ -10,12 +16,41 @@ import { type BodyTime, ofCycles } from './bodyTime.ts';
  * Few blocks leave most multiprocessors idle, and each of the others loads no faster than its threads wait: what bounds sums
  * of columns is the rows, however many columns there are. AMD's kernels share the rows out.
  */
-export function columnReductionFloor(gpu: GpuProfile, { columnSums }: KernelWork, body: BodyTime): BodyTime {
+export function columnReductionFloor(
+  gpu: GpuProfile,
+  { columnSums, environment }: KernelWork,
+  body: BodyTime,
+): BodyTime {
   const { clock, vendor, multiprocessors } = gpu;
   if (columnSums === undefined || clock === undefined || vendor !== 'NVIDIA') return body;
-  const { blocks, elements } = columnSums;
+  const { blocks, elements, rows } = columnSums;
+  const sharesRows = environment?.sharesRows === true;
+  if (sharesRows && rows > manyRows && blocks < multiprocessors.value / 2) return body;
+  const loads = sharesRows ? sharedColumnSumLoads : columnSumLoads;
   const cycles = elements / Math.min(blocks, multiprocessors.value);
-  return atLeast(body, (rate) => cycles / clock.value / columnSumLoads[rate]);
+  return atLeast(body, (rate) => cycles / clock.value / loads[rate]);
+}
+
+/** From which several blocks share rows out, if few columns leave half of a GPU idle (PyTorch 2.8 layer_norm_kernel.cu). */
+const manyRows = 65_536;
+
+/**
+ * Forward of a layer normalization and the gradient of its rows: a block waits for the sums of its row, and of short rows that is
+ * most of the time.
+ */
+export function normalizedRowsFloor(
+  gpu: GpuProfile,
+  { normalized, bytes }: KernelWork,
+  body: BodyTime,
+): BodyTime {
+  const { clock, vendor, multiprocessors, memoryBandwidth } = gpu;
+  if (normalized === undefined || clock === undefined || vendor !== 'NVIDIA') return body;
+  const { memory, cycles } = rowSums[normalized.pass];
+  const waiting = (normalized.rows * cycles) / multiprocessors.value / clock.value;
+  const time = (memory * bytes) / memoryBandwidth.value + waiting;
+  if (time <= body.time) return body;
+  const stretch = time / body.time;
+  return { ...body, time, low: body.low * stretch, high: body.high * stretch };
 }
 
 /**

@@ -6,7 +6,7 @@ import type {
   ConvolutionShape,
   MatmulShape,
 } from '../../operators/definition.ts';
-import { attentionBackward } from '../assumedShares.ts';
+import { attentionBackward, attentionDropout, tf32Across } from '../assumedShares.ts';
 import type { GpuProfile } from '../clusterProfile.ts';
 import { type ComputePath, computePath } from '../computePath.ts';
 import { type Calibrated, curveLayoutOf, curvesOf } from '../curves.ts';
@@ -89,6 +89,9 @@ function matmulOfChannels({ pass, images, channels, filters, positions }: Convol
   return { ...sizes, layout: 'tn', m: filters, n: channels, k: positions };
 }
 
+/** Rows of whole 16 bytes in fp32; others have kernels of their own (`unalignedMatmul.ts`). */
+const hasWholeVectors = ({ m, n, k }: MatmulShape): boolean => [m, n, k].every((side) => side % 4 === 0);
+
 /** Fewer were not measured: a kernel takes blocks of more, and several of them at once. */
 const fewestQueries = 64;
 
@@ -99,7 +102,13 @@ function timeOfAttention(gpu: GpuProfile, work: KernelWork, shape: AttentionShap
   const isHalf = unit === 'tensor' && (actual === 'fp16' || actual === 'bf16');
   if (curve === undefined || !isHalf || shape.queries < fewestQueries) return undefined;
   const body = spreadOver(
-    attentionTime(ratesBy(gpu, computePath(gpu, work.dtype), curve), curve.curve, shape, work.bytes),
+    attentionTime(
+      ratesBy(gpu, computePath(gpu, work.dtype), curve),
+      curve.curve,
+      shape,
+      work.bytes,
+      shape.dropped === true && gpu.clock !== undefined ? attentionDropout[shape.pass] / gpu.clock.value : 0,
+    ),
     curve,
   );
   if (shape.pass === 'forward') return body;
@@ -140,7 +149,9 @@ function timeOfMatmul(
     const { time, bound } = gemmTime(ratesBy(gpu, path, curve), rows, shape, bytes);
     // A GPU that reached more than its limit of power was taken to leave would give others more than their peak.
     const least = (2 * shape.batch * shape.m * shape.n * shape.k * gpu.sustainedCompute.value) / path.peak;
-    return { time: spreadOver({ time: Math.max(time, least), bound }, curve), bytes };
+    const isTf32 = path.actual === 'tf32' && gpu.architecture === 'hopper';
+    const across = isTf32 && hasWholeVectors(shape) ? tf32Across[shape.layout] : 1;
+    return { time: spreadOver({ time: Math.max(time, least) * across, bound }, curve), bytes };
   }
   const bytes = convolutionBytes(shape, bytesPerElement);
   const layout = environment?.layout;

@@ -69,12 +69,19 @@ export function lowerAten(
   lowerNodes(lowering, program.graph, new Values(tensors), program.outputs);
   const outputs = program.outputs.flatMap((output) => tensors.get(output) ?? []);
   graph.layers.push(
-    ...[...lowering.layers].map(([path, { type, ancestors, nodes, group }]) => ({
+    ...[...lowering.layers].map(([path, { type, ancestors, nodes, group, attentionDropout }]) => ({
       name: path,
       type,
       ancestors,
       nodes,
-      ...(group === undefined ? {} : { marks: { recomputed: group } }),
+      ...(group === undefined && attentionDropout === undefined
+        ? {}
+        : {
+            marks: {
+              ...(group === undefined ? {} : { recomputed: group }),
+              ...(attentionDropout === undefined ? {} : { attentionDropout }),
+            },
+          }),
     })),
   );
   const roles: ReadonlyMap<string, ValueRole> = graph.roles;
@@ -131,6 +138,8 @@ interface Lowering {
 }
 
 interface ModuleNodes {
+  /** As fused attention among its calls is given it (`dropout_p`). */
+  attentionDropout?: number;
   readonly type: string;
   readonly ancestors: readonly string[];
   readonly nodes: number[];
@@ -472,6 +481,8 @@ function addToModule({ graph, layers, checkpoints }: Lowering, node: AtenNode, s
   const type = isOwn ? layer.className.slice(layer.className.lastIndexOf('.') + 1) : 'checkpoint';
   const found = layers.get(path) ?? { type, ancestors: outer, nodes: [], group };
   layers.set(path, found);
+  const share = node.arguments.get('dropout_p');
+  if (share?.kind === 'number' && share.value > 0) found.attentionDropout = share.value;
   for (let index = start; index < graph.size; index += 1) found.nodes.push(index);
 }
 

@@ -24,17 +24,10 @@ export const dropout: OperatorDefinition = define({
     'elements set to 0 at random in training, the input itself in inference (ONNX Operators, Dropout-22)',
   inputs: [data('data'), detached('ratio'), detached('training_mode')],
   traits: ['random'],
-  // The mask converted, scaled, and times the gradient (torch/csrc/autograd/FunctionsManual.cpp,
-  // `infinitely_differentiable_native_dropout_backward`). PyTorch takes that formula only where gradients are themselves
-  // differentiated; it stands here because NeuSight measured three times what one kernel moves, on V100 and A100.
   pytorch: {
     layer: 'Dropout',
     autocast: 'widest',
-    backwardKernels: [
-      { masks: 1, tensors: 1 },
-      { masks: 0, tensors: 2 },
-      { masks: 0, tensors: 3 },
-    ],
+    instructions: 'dropout',
   },
   runner: { rule: 'Dropout' },
   infer: inferDropout,

@@ -127,8 +127,14 @@ const layerNormalization = define({
   inputs: [data('X'), weight('Scale'), weight('B')],
   // Scale and shift are summed over all rows by a kernel with one block for each 32 columns (PyTorch 1.13 to 2.6
   // aten/src/ATen/native/cuda/layer_norm_kernel.cu, `GammaBetaBackwardCUDAKernel_32x32`; pull request 147773: "for large M and
-  // small N, we were only using few SMs"). Since 2.7 rows are shared out as well.
-  pytorch: { layer: 'LayerNorm', autocast: 'fp32', columnsPerBlock: 32, operands: 'contiguous' },
+  // small N, we were only using few SMs"). Since 2.8 threads and blocks share rows out (`KernelEnvironment.sharesRows`).
+  pytorch: {
+    layer: 'LayerNorm',
+    autocast: 'fp32',
+    blockPerRow: true,
+    columnsPerBlock: 32,
+    operands: 'contiguous',
+  },
   runner: { rule: 'LayerNormalization' },
   infer: (context) => inferWithStatistics(context, -1),
   dimensions: (context) => layerNormalizationMap(context),

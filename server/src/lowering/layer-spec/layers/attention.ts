@@ -272,8 +272,10 @@ function rotate(call: LayerLowering, input: Tensor, heads: number, headSize: num
 function rotateHeads(call: LayerLowering, input: Tensor, headSize: number): Tensor {
   const length = call.fixed(input.shape?.[1]) ?? 1;
   const half = Math.floor(headSize / 2);
-  const sizes = call.integersConstant([half, headSize - half]);
-  const [first, last] = call.emitMany('Split', [input, sizes], 2, { axis: int(-1) });
+  // Slices, whose gradients are each filled up with zeros (transformers 5.18, models/llama/modeling_llama.py, `rotate_half`).
+  const part = (from: number, to: number): Tensor =>
+    call.emit('Slice', [input, ...[[from], [to], [-1]].map((numbers) => call.integersConstant(numbers))]);
+  const [first, last] = [part(0, half), part(half, headSize)];
   const quarter = call.emit('Concat', [call.emit('Neg', [last]), first], { axis: int(-1) });
   const table = (name: string) => call.buffer(name, [length, 1, headSize]);
   return call.emit('Add', [
@@ -312,7 +314,11 @@ const scaledDotProductAttention: LayerDefinition = {
   source: 'torch.nn.functional.scaled_dot_product_attention.html',
   inputs: { names: ['query', 'key', 'value', 'attn_mask'], least: 3 },
   parameters: [
-    number('dropout_p', 'Fused; does not change the cost.', { default: 0, least: 0, most: 1 }),
+    number('dropout_p', 'Share of the weights zeroed in training, drawn inside the kernel.', {
+      default: 0,
+      least: 0,
+      most: 1,
+    }),
     flag('is_causal', false, 'Whether a position sees only those before it.'),
     number('scale', 'Factor of Q·Kᵀ; 1/√head where it is left out.', { default: null }),
     flag('enable_gqa', false, 'Whether key and value may have fewer heads.'),

@@ -1,0 +1,71 @@
+/**
+ * `cross_entropy` is `log_softmax` and `nll_loss`. It asks `log_softmax` for the type of its scores, which autocast therefore does
+ * not widen, while `nll_loss` runs in fp32: scores in half precision have their logarithms cast between the two, and both are kept.
+ *
+ * Sources: PyTorch 2.13 aten/src/ATen/native/LossNLL.cpp, `cross_entropy_loss_prob_target` and `nll_loss_backward_out_cuda_template`,
+ * which fills the gradient with zeros first; aten/src/ATen/autocast_mode.h, `fp32_set_opt_dtype`; tools/autograd/derivatives.yaml.
+ */
+
+import type { KernelWork } from '../../hardware/kernelWork.ts';
+import { bytes } from '../../model/units.ts';
+import { hasTrait } from '../../operators/operatorFacts.ts';
+import type { LoweredOperator } from '../behaviour.ts';
+import { type EagerStep, noKernels, storedBytesPerElement, type TypedOperator } from './eagerStep.ts';
+import { castKernel, elementwiseKernel } from './elementwiseKernel.ts';
+
+/** `undefined` for other operators; `own` is what the definition says of this one, without casts. */
+export function lowerCrossEntropy(
+  step: EagerStep,
+  { operator, type, environment }: TypedOperator,
+  own: Pick<LoweredOperator, 'forward' | 'backwardData' | 'saved'>,
+): LoweredOperator | undefined {
+  const { training, types, mode } = step;
+  const [scores = ''] = operator.inputs;
+  const elements = training.tensors.get(scores)?.elements;
+  const [whole] = own.forward;
+  if (!hasTrait(operator, 'loss-of-scores') || elements === undefined || whole === undefined)
+    return undefined;
+  const given = types.mixed ? storedBytesPerElement(step, scores) : type.bytesPerElement;
+  // In fp32 by its own line, or by a program that casts the scores itself.
+  const isWide = operator.widensScores === true || !type.mixed;
+  const isWidened = isWide && given < type.bytesPerElement;
+  const stored = isWidened ? type.bytesPerElement : given;
+  const isCast = stored !== type.bytesPerElement;
+  const overRows = (operands: number, launches: number): KernelWork => ({
+    ...whole,
+    bytes: bytes(operands * stored * elements),
+    launches,
+  });
+  const learns = mode === 'training' && own.backwardData.length > 0;
+  return {
+    dtype: type.dtype,
+    bytesPerElement: type.bytesPerElement,
+    view: false,
+    // Rows of half precision stay in the cache between the passes over them.
+    forward: isCast
+      ? [overRows(2, 2), castKernel(elements, stored, type.bytesPerElement, environment)]
+      : [...(isWidened ? [castKernel(elements, given, stored, environment)] : []), ...own.forward],
+    backwardData: learns
+      ? [
+          elementwiseKernel(type.bytesPerElement * elements, 0, environment),
+          ...(isCast ? [castKernel(elements, type.bytesPerElement, stored, environment)] : []),
+          overRows(3, 2),
+          ...(isWidened ? [castKernel(elements, stored, given, environment)] : []),
+        ]
+      : noKernels,
+    backwardWeight: noKernels,
+    saved: [
+      ...own.saved,
+      ...(isCast && learns
+        ? [{ key: `${operator.index}/narrow`, bytes: bytes(stored * elements), weightCopy: false }]
+        : []),
+    ],
+    // The fp32 gradient is gone before the narrow one of the scores is there.
+    ...(isCast && learns
+      ? {
+          gradientsAsStored: true as const,
+          backwardTemporary: bytes((type.bytesPerElement - stored) * elements),
+        }
+      : {}),
+  };
+}
