@@ -770,6 +770,12 @@ export const issueCodes = {
     title: 'Low-rank adapters and the weights beside them are trained',
     explanation: 'A LoRA fine-tune freezes all but the adapters. The file does not say so; `freeze` does.',
   },
+  'findings/uncast-products': {
+    title: 'Products of experts run in fp32',
+    explanation:
+      'No list of autocast names the grouped matmul of PyTorch. It runs in the type of its weights, which autocast leaves in fp32. Keep weights in half precision.',
+    causes: ['precision', 'framework'],
+  },
   'findings/unsupported-precision': {
     title: 'The GPU has no fast path for this precision',
     explanation: 'On this GPU the precision runs at the rate of a wider one, or not at all.',

@@ -18,6 +18,7 @@ import { slowNetwork } from './slowNetwork.ts';
 import { slowStart } from './slowStart.ts';
 import { smallMessages } from './smallMessages.ts';
 import { trainedAdapters } from './trainedAdapters.ts';
+import { uncastProducts } from './uncastProducts.ts';
 import { unsupportedPrecision } from './unsupportedPrecision.ts';
 import { waitingForInput } from './waitingForInput.ts';
 
@@ -33,6 +34,7 @@ export function findingsOf(step: EstimatedStep): readonly Finding[] {
     buffersOutOfMemory,
     ...waiting,
     unsupportedPrecision,
+    uncastProducts,
     trainedAdapters,
   ].flatMap((find) => find(step));
 }
