@@ -81,6 +81,8 @@ export interface ListKernel {
 }
 
 export interface ListLaunch {
+  /** How many launches are alike. */
+  readonly count: number;
   /** Each takes a chunk of a tensor. */
   readonly blocks: number;
   readonly elements: number;

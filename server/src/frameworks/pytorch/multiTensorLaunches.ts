@@ -20,14 +20,21 @@ export function multiTensorLaunches(
   const launches: ListLaunch[] = [];
   let open = { tensors: 0, blocks: 0, elements: 0, longest: 0 };
   const close = (): void => {
-    if (open.blocks > 0)
-      launches.push({ blocks: open.blocks, elements: open.elements, longest: open.longest });
+    const { blocks: taken, elements, longest } = open;
+    if (taken > 0) launches.push({ count: 1, blocks: taken, elements, longest });
     open = { tensors: 0, blocks: 0, elements: 0, longest: 0 };
   };
   for (const length of lengths) {
     let left = length;
     while (left > 0) {
       if (open.blocks >= blocks) close();
+      // However long a tensor is, launches of it alone are one entry.
+      const whole = open.blocks > 0 ? 0 : Math.floor(left / (blocks * chunk));
+      if (whole > 0) {
+        launches.push({ count: whole, blocks, elements: blocks * chunk, longest: chunk });
+        left -= whole * blocks * chunk;
+        continue;
+      }
       const taken = Math.min(Math.ceil(left / chunk), blocks - open.blocks);
       const elements = Math.min(left, taken * chunk);
       open = {

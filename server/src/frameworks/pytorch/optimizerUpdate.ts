@@ -75,7 +75,8 @@ export function optimizerUpdate(
     if (kernels === 'loop') return { launches: tensors };
     const launches = launchesByLists.get(lists) ?? [];
     const kind = size >= wholeUpdate ? 'fused' : 'pass';
-    return { launches: Math.max(1, launches.length), lists: { kind, launches } };
+    const count = launches.reduce((total, launch) => total + launch.count, 0);
+    return { launches: Math.max(1, count), lists: { kind, launches } };
   };
   const hasTemporary = kernels === 'foreach' && (optimizer === 'adam' || optimizer === 'adamw');
   return {

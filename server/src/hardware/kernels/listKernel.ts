@@ -13,7 +13,7 @@ import type { BodyTime } from './bodyTime.ts';
 export function listKernelTime(gpu: GpuProfile, { lists }: KernelWork, body: BodyTime): BodyTime {
   if (lists === undefined || gpu.architecture === 'cpu') return body;
   const multiprocessors = gpu.multiprocessors.value;
-  const elements = lists.launches.reduce((total, launch) => total + launch.elements, 0);
+  const elements = lists.launches.reduce((total, { count, elements }) => total + count * elements, 0);
   if (elements === 0) return body;
   const perElement = body.time / elements;
   const launchTime = ({ blocks, elements: own, longest }: ListLaunch): number => {
@@ -25,7 +25,7 @@ export function listKernelTime(gpu: GpuProfile, { lists }: KernelWork, body: Bod
     const fullest = Math.min((rounds * multiprocessors) / blocks, (rounds * longest * multiprocessors) / own);
     return Math.max(alone, streamed * Math.max(1, fullest));
   };
-  const time = lists.launches.reduce((total, launch) => total + launchTime(launch), 0);
+  const time = lists.launches.reduce((total, launch) => total + launch.count * launchTime(launch), 0);
   const stretch = time / body.time;
   return { ...body, time, low: body.low * stretch, high: body.high * stretch };
 }
