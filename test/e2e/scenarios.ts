@@ -38,7 +38,7 @@ const opensConfig: Scenario = {
   steps: async (editor) => {
     await editor.openFile(workspaceFiles.config);
     await editor.page.locator('.editor-actions').getByLabel('Open Config as Layer Spec').first().click();
-    await editor.lensMatching(/llama/);
+    await editor.lensMatching(/step .* parameters/);
     expect(await editor.lineMatching(/q_proj: Linear\(512.*FLOP/)).toMatch(costHint);
   },
 };
@@ -47,7 +47,7 @@ const opensCaffeNet: Scenario = {
   name: 'a Caffe net opens with costs',
   steps: async (editor) => {
     await editor.openFile('alexnet.prototxt');
-    await editor.lensMatching(/AlexNet/);
+    await editor.lensMatching(/step .* parameters/);
     await editor.goTo(40);
     expect(await editor.lineMatching(/layer \{.*FLOP/)).toMatch(costHint);
   },
@@ -525,8 +525,18 @@ export const refusedExport: Scenario = {
   steps: async (editor) => {
     await editor.openFile(workspaceFiles.script);
     await editor.lensMatching(/Cost This Model/);
-    await editor.page.locator('.codelens-decoration').getByText('Cost This Model').first().click();
-    await editor.notificationMatching(/which a browser cannot start.*open a \.pt2 or \.onnx file/);
+    const told = editor.page.getByText(/which a browser cannot start.*open a \.pt2 or \.onnx file/);
+    // A click on a lens that the editor is just about to draw again is lost.
+    await editor.until('why no model is built', async () => {
+      await editor.page
+        .locator('.codelens-decoration')
+        .getByText('Cost This Model')
+        .first()
+        .click({ timeout: 1_000 })
+        .catch(() => undefined);
+      const shown = told.first().waitFor({ timeout: 6_000 });
+      return shown.then(() => true as const).catch(() => undefined);
+    });
   },
 };
 
