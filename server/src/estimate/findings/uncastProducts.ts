@@ -21,6 +21,8 @@ const leastGain = 0.05;
 export function uncastProducts({ plan, timeline }: EstimatedStep): readonly Finding[] {
   const { precision } = plan.scenario;
   if (precision !== 'fp16' && precision !== 'bf16') return [];
+  // The whole graph is made only where there are such products.
+  if (operatorsLeft(plan.folded ?? plan).size === 0) return [];
   const left = operatorsLeft(plan);
   const share = shareOf(plan, left);
   const [layer, ...others] = layersOf(plan, left);
@@ -45,7 +47,7 @@ export function uncastProducts({ plan, timeline }: EstimatedStep): readonly Find
 }
 
 /** Indices of matmuls that run in fp32 without a line that says so. */
-function operatorsLeft({ training, lowered }: StepPlan): ReadonlySet<number> {
+function operatorsLeft({ training, lowered }: Pick<StepPlan, 'training' | 'lowered'>): ReadonlySet<number> {
   const marks = operatorMarks(training.analysis);
   const left = new Set<number>();
   for (const operator of training.analysis.graph.operators) {
