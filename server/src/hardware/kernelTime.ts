@@ -84,16 +84,17 @@ const bodyTime = (gpu: GpuProfile, work: KernelWork): BodyTime => {
     (work.flops === 0 ? undefined : matrixKernelTime(gpu, work)) ??
     rowKernelTime(gpu, work) ??
     rooflineTime(gpu, work);
-  return listKernelTime(
-    gpu,
-    work,
-    instructionFloor(
-      gpu,
-      work,
-      channelReductionFloor(gpu, work, columnReductionFloor(gpu, work, normalizedRowsFloor(gpu, work, body))),
-    ),
-  );
+  return floors.reduce((time, floor) => floor(gpu, work, time), body);
 };
+
+/** What bounds a kernel besides, each over those before. */
+const floors: readonly ((gpu: GpuProfile, work: KernelWork, body: BodyTime) => BodyTime)[] = [
+  normalizedRowsFloor,
+  columnReductionFloor,
+  channelReductionFloor,
+  instructionFloor,
+  listKernelTime,
+];
 
 const noTime: KernelTime = {
   time: seconds(0),

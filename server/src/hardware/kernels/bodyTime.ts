@@ -60,6 +60,12 @@ export const scaled = (part: BodyTime, count: number): BodyTime => ({
   high: part.high * count,
 });
 
+/** The same kernel, in doubt as before, where it takes so long. */
+export const stretchedTo = (time: number, body: BodyTime): BodyTime => ({
+  ...scaled(body, time / body.time),
+  time,
+});
+
 /**
  * One after the other. The bound is that of the longest; basis and origin are those of the part that is least known, which
  * more bandwidth does not change: what is corrected may not hang on which part is longer.

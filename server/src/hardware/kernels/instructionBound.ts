@@ -3,14 +3,12 @@
 import { instructionCycles } from '../assumedShares.ts';
 import type { GpuProfile } from '../clusterProfile.ts';
 import type { KernelWork } from '../kernelWork.ts';
-import type { BodyTime } from './bodyTime.ts';
+import { type BodyTime, stretchedTo } from './bodyTime.ts';
 
 export function instructionFloor(gpu: GpuProfile, { instructions }: KernelWork, body: BodyTime): BodyTime {
   const { clock, vendor, multiprocessors } = gpu;
   if (instructions === undefined || clock === undefined || vendor !== 'NVIDIA') return body;
   const cycles = instructions.elements * instructionCycles[instructions.kernel];
   const time = cycles / multiprocessors.value / clock.value;
-  if (time <= body.time) return body;
-  const stretch = time / body.time;
-  return { ...body, time, low: body.low * stretch, high: body.high * stretch, bound: 'compute' };
+  return time <= body.time ? body : { ...stretchedTo(time, body), bound: 'compute' };
 }

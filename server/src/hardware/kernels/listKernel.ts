@@ -8,7 +8,7 @@
 import { listChunks } from '../assumedShares.ts';
 import type { GpuProfile } from '../clusterProfile.ts';
 import type { KernelWork, ListLaunch } from '../kernelWork.ts';
-import type { BodyTime } from './bodyTime.ts';
+import { type BodyTime, stretchedTo } from './bodyTime.ts';
 
 export function listKernelTime(gpu: GpuProfile, { lists }: KernelWork, body: BodyTime): BodyTime {
   if (lists === undefined || gpu.architecture === 'cpu') return body;
@@ -26,6 +26,5 @@ export function listKernelTime(gpu: GpuProfile, { lists }: KernelWork, body: Bod
     return Math.max(alone, streamed * Math.max(1, fullest));
   };
   const time = lists.launches.reduce((total, launch) => total + launch.count * launchTime(launch), 0);
-  const stretch = time / body.time;
-  return { ...body, time, low: body.low * stretch, high: body.high * stretch };
+  return stretchedTo(time, body);
 }

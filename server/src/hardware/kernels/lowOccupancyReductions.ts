@@ -10,7 +10,7 @@ import {
 } from '../assumedShares.ts';
 import type { GpuProfile } from '../clusterProfile.ts';
 import type { KernelWork } from '../kernelWork.ts';
-import { type BodyTime, ofCycles } from './bodyTime.ts';
+import { type BodyTime, ofCycles, stretchedTo } from './bodyTime.ts';
 
 /**
  * Few blocks leave most multiprocessors idle, and each of the others loads no faster than its threads wait: what bounds sums
@@ -48,9 +48,7 @@ export function normalizedRowsFloor(
   const { memory, cycles } = rowSums[normalized.pass];
   const waiting = (normalized.rows * cycles) / multiprocessors.value / clock.value;
   const time = (memory * bytes) / memoryBandwidth.value + waiting;
-  if (time <= body.time) return body;
-  const stretch = time / body.time;
-  return { ...body, time, low: body.low * stretch, high: body.high * stretch };
+  return time <= body.time ? body : stretchedTo(time, body);
 }
 
 /**
