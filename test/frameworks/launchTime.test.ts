@@ -68,7 +68,6 @@ test.each([
   const { behaviour } = resolveFramework({ name: 'pytorch-ddp', options });
   const { hostWaits } = behaviour.update('adamw', precision, {
     elements: 1e6,
-    tensors: 100,
     lengths: Array.from({ length: 100 }, () => 1e4),
   });
   expect(hostWaits).toBe(waits);
@@ -88,7 +87,6 @@ test.each([
     expect(
       behaviour.update('adamw', 'bf16', {
         elements: 1e6,
-        tensors: 100,
         lengths: Array.from({ length: 100 }, () => 1e4),
       }).hostWork,
     ).toBe(expected);

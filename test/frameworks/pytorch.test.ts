@@ -150,7 +150,7 @@ describe('names and options', () => {
 });
 
 describe('optimizer', () => {
-  const fourTensors = { elements: 1000, tensors: 4, lengths: [250, 250, 250, 250] };
+  const fourTensors = { elements: 1000, lengths: [250, 250, 250, 250] };
   // Bytes per parameter, operand by operand; `fused` is one pass over everything.
   test.each([
     ['sgd', 'foreach', 12, 0],
@@ -194,7 +194,7 @@ describe('optimizer', () => {
         'adam',
         kernels,
         'fp32',
-        { elements, tensors, lengths: Array.from({ length: tensors }, () => elements / tensors) },
+        { elements, lengths: Array.from({ length: tensors }, () => elements / tensors) },
         { bytesPerElement: 4, copied: false, clipped: false, kernelArguments: '4 KiB' },
       );
       for (const kernel of update.kernels) expect(kernel.launches).toBe(launches);

@@ -139,8 +139,7 @@ export interface KeptTensor {
 
 export interface UpdateSizes {
   readonly elements: number;
-  readonly tensors: number;
-  /** Elements of each tensor. */
+  /** Those of each tensor. */
   readonly lengths: readonly number[];
 }
 

@@ -1,6 +1,6 @@
 /** The work of a step before it is simulated: kernels with times, messages with times, the update. */
 
-import type { Parameter, TrainingGraph } from '../../analysis/modelAnalysis.ts';
+import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import { nodesFor, placeGpus } from '../../communication/placement.ts';
 import type { FrameworkBehaviour, Update } from '../../frameworks/behaviour.ts';
 import { shardsOf } from '../../frameworks/exchange.ts';
@@ -217,12 +217,12 @@ function predictStep(training: TrainingGraph, scenario: Scenario, cluster: Clust
   const handled = handling(scenario.gpus, scenario.nodes);
   const ownHandled = scenario.gpus === 1 ? handled : handling(1, 1);
   const dense = tables.size === 0 ? learned : learned.filter((_, index) => !tables.has(index));
-  const elements = dense.reduce((total, parameter) => total + parameter.elements, 0);
   const updateOf = (optimizer: Optimizer, shards: number, held = tables): Update => {
+    // Experts are split over fewer GPUs than the rest.
+    const lengths = dense.map((parameter) => parameter.elements / shardsOf(parameter, shards));
     const own = behaviour.update(dense.length > 0 ? optimizer : 'none', scenario.precision, {
-      elements: updatedElements(dense, elements, shards),
-      tensors: dense.length,
-      lengths: dense.map((parameter) => parameter.elements / shardsOf(parameter, shards)),
+      elements: lengths.reduce((total, length) => total + length, 0),
+      lengths,
     });
     if (tables.size === 0 || learned.length === 0) return own;
     const ofTables = updateOfTables(held, optimizer, weightBytesPerElement, behaviour);
@@ -261,14 +261,6 @@ function predictStep(training: TrainingGraph, scenario: Scenario, cluster: Clust
     updateTimes: updateTimesOf(cluster.gpu, update),
     wholeUpdateTimes: updateTimesOf(cluster.gpu, whole),
   };
-}
-
-/** Elements that a GPU updates: experts are split over fewer GPUs than the rest. */
-function updatedElements(parameters: readonly Parameter[], elements: number, shards: number): number {
-  const experts = parameters.filter(({ expertWays }) => expertWays !== undefined);
-  const ofExperts = experts.reduce((total, own) => total + own.elements, 0);
-  const updated = experts.reduce((total, own) => total + own.elements / shardsOf(own, shards), 0);
-  return (elements - ofExperts) * (1 / shards) + updated;
 }
 
 /** What passes around the kernels of an update while the GPU waits. */

@@ -56,7 +56,7 @@ export function cudnnEra(
       const update = optimizerUpdate(optimizer, 'fused', precision, sizes);
       return {
         ...update,
-        kernels: update.kernels.map((kernel) => ({ ...kernel, launches: sizes.tensors })),
+        kernels: update.kernels.map((kernel) => ({ ...kernel, launches: sizes.lengths.length })),
         hostWork: 0,
       };
     },

@@ -37,7 +37,7 @@ export function optimizerUpdate(
   optimizer: Optimizer,
   kernels: OptimizerKernels,
   precision: Precision,
-  { elements, tensors, lengths }: UpdateSizes,
+  { elements, lengths }: UpdateSizes,
   {
     bytesPerElement,
     copied,
@@ -72,7 +72,7 @@ export function optimizerUpdate(
     multiTensorLaunches(updatedLengths, lists, kernelArguments);
   const launchesByLists = new Map(distinct(passes.map(({ lists }) => lists)).map((n) => [n, launchesOf(n)]));
   const listsOf = ({ size, lists }: Pass): Pick<KernelWork, 'lists' | 'launches'> => {
-    if (kernels === 'loop') return { launches: tensors };
+    if (kernels === 'loop') return { launches: lengths.length };
     const launches = launchesByLists.get(lists) ?? [];
     const kind = size >= wholeUpdate ? 'fused' : 'pass';
     const count = launches.reduce((total, launch) => total + launch.count, 0);
@@ -88,7 +88,7 @@ export function optimizerUpdate(
       bytes: bytes(elements * each.size),
       ...listsOf(each),
     })),
-    hostWork: hasCopy ? 0 : tensors * launchesPerParameter[kernels],
+    hostWork: hasCopy ? 0 : lengths.length * launchesPerParameter[kernels],
     hostWaits: precision === 'fp16' && !hasCopy && kernels !== 'fused',
     stateBytes: bytes(
       (optimizerStateBytes(optimizer, elements) * updated) / 4 + (hasCopy ? 4 * elements : 0),
@@ -104,7 +104,7 @@ const fullWeights: HeldWeights = { bytesPerElement: 4, copied: false, clipped: f
  * after tensor (PyTorch 1.x torch/nn/modules/module.py, `zero_grad`; torch/csrc/autograd/functions/accumulate_grad.h).
  */
 export const addedGradientKernels = (
-  { elements, tensors }: UpdateSizes,
+  { elements, lengths }: UpdateSizes,
   bytesPerElement = 4,
 ): readonly KernelWork[] =>
   [1, 3].map((operands) => ({
@@ -113,7 +113,7 @@ export const addedGradientKernels = (
     flops: flops(0),
     operations: elements,
     bytes: bytes(operands * elements * bytesPerElement),
-    launches: tensors,
+    launches: lengths.length,
   }));
 
 /** fp32 sums of gradients are set to zero after the update, as one buffer. */
