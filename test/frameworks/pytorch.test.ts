@@ -214,6 +214,21 @@ describe('optimizer', () => {
     expect(update.hostWaits).toBe(waits);
   });
 
+  test.each([
+    ['half', 2],
+    ['fp32', 4],
+  ] as const)('a fused update of weights in %s is one kernel of the whole update', (_, bytesPerElement) => {
+    const held = { bytesPerElement, copied: false, clipped: false };
+    const { kernels } = optimizerUpdate('adamw', 'fused', 'bf16', fourTensors, held);
+    expect(kernels.map(({ lists }) => lists?.kind)).toEqual(['fused']);
+  });
+
+  test.each(['tensorflow', 'mxnet', 'caffe-mpi'])('%s updates one tensor after another', (name) => {
+    const { behaviour: other } = resolveFramework({ name, options: {} });
+    const { kernels } = other.update('momentum', 'fp32', fourTensors);
+    expect(kernels.map(({ lists, launches }) => [lists, launches])).toEqual([[undefined, 4]]);
+  });
+
   test('fp16 unscales gradients first', () => {
     const count = (precision: Precision) =>
       optimizerUpdate('adamw', 'fused', precision, fourTensors).kernels.length;

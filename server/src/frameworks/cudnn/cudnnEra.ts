@@ -56,7 +56,11 @@ export function cudnnEra(
       const update = optimizerUpdate(optimizer, 'fused', precision, sizes);
       return {
         ...update,
-        kernels: update.kernels.map((kernel) => ({ ...kernel, launches: sizes.lengths.length })),
+        // One tensor after another.
+        kernels: update.kernels.map(({ lists: _, ...kernel }) => ({
+          ...kernel,
+          launches: sizes.lengths.length,
+        })),
         hostWork: 0,
       };
     },

@@ -9,7 +9,7 @@
  * tensors; bytes per element are counted operand by operand.
  */
 
-import type { KernelWork, ListLaunch } from '../../hardware/kernelWork.ts';
+import type { KernelWork, ListKernel, ListLaunch } from '../../hardware/kernelWork.ts';
 import { distinct } from '../../model/distinct.ts';
 import type { Optimizer, Precision } from '../../model/scenario.ts';
 import { type Bytes, bytes, flops } from '../../model/units.ts';
@@ -52,7 +52,7 @@ export function optimizerUpdate(
   const hasCopy = copied && bytesPerElement < 4;
   const updated = hasCopy ? 4 : bytesPerElement;
   const own = (passes: readonly Pass[]): readonly Pass[] =>
-    passes.map(({ size, lists }) => ({ size: (size * updated) / 4, lists }));
+    passes.map((each) => ({ ...each, size: (each.size * updated) / 4 }));
   const isCast = hasCopy && !wideGradients;
   const scaling = isCast
     ? [{ size: bytesPerElement + 4, lists: 2 }]
@@ -71,10 +71,9 @@ export function optimizerUpdate(
   const launchesOf = (lists: number): readonly ListLaunch[] =>
     multiTensorLaunches(updatedLengths, lists, kernelArguments);
   const launchesByLists = new Map(distinct(passes.map(({ lists }) => lists)).map((n) => [n, launchesOf(n)]));
-  const listsOf = ({ size, lists }: Pass): Pick<KernelWork, 'lists' | 'launches'> => {
+  const listsOf = ({ kind = 'pass', lists }: Pass): Pick<KernelWork, 'lists' | 'launches'> => {
     if (kernels === 'loop') return { launches: lengths.length };
     const launches = launchesByLists.get(lists) ?? [];
-    const kind = size >= wholeUpdate ? 'fused' : 'pass';
     const count = launches.reduce((total, launch) => total + launch.count, 0);
     return { launches: Math.max(1, count), lists: { kind, launches } };
   };
@@ -143,17 +142,15 @@ const stateBytesPerElement: Readonly<Record<Optimizer, number>> = {
 interface Pass {
   readonly size: number;
   readonly lists: number;
+  readonly kind?: ListKernel['kind'];
 }
-
-/** Bytes for each element from which a pass is a whole update: parameter, gradient and state in one kernel. */
-const wholeUpdate = 20;
 
 /** Read parameter, gradient and state; write parameter and state. */
 const onePass: Readonly<Record<'sgd' | 'momentum' | 'adam' | 'adamw', readonly Pass[]>> = {
   sgd: [{ size: 12, lists: 2 }],
-  momentum: [{ size: 20, lists: 3 }],
-  adam: [{ size: 28, lists: 4 }],
-  adamw: [{ size: 28, lists: 4 }],
+  momentum: [{ size: 20, lists: 3, kind: 'fused' }],
+  adam: [{ size: 28, lists: 4, kind: 'fused' }],
+  adamw: [{ size: 28, lists: 4, kind: 'fused' }],
 };
 
 const scaled: Pass = { size: 8, lists: 1 };
