@@ -2,7 +2,7 @@
  * `cross_entropy` is `log_softmax` and `nll_loss`. It asks `log_softmax` for the type of its scores, which autocast therefore does
  * not widen, while `nll_loss` runs in fp32: scores in half precision have their logarithms cast between the two, and both are kept.
  *
- * Sources: PyTorch 2.13 aten/src/ATen/native/LossNLL.cpp, `cross_entropy_loss_prob_target` and `nll_loss_backward_out_cuda_template`,
+ * Sources: PyTorch 2.13 aten/src/ATen/native/LossNLL.cpp, `cross_entropy_loss_symint`; native/cuda/Loss.cu, `nll_loss_backward_out_cuda`,
  * which fills the gradient with zeros first; aten/src/ATen/autocast_mode.h, `fp32_set_opt_dtype`; tools/autograd/derivatives.yaml.
  */
 
@@ -28,9 +28,10 @@ export function lowerCrossEntropy(
   const given = types.mixed ? storedBytesPerElement(step, scores) : type.bytesPerElement;
   // In fp32 by its own line, or by a program that casts the scores itself.
   const isWide = operator.widensScores === true || !type.mixed;
-  const isWidened = isWide && given < type.bytesPerElement;
-  const stored = isWidened ? type.bytesPerElement : given;
+  const stored = isWide ? Math.max(given, type.bytesPerElement) : given;
   const isCast = stored !== type.bytesPerElement;
+  const cast = (before: number, after: number): readonly KernelWork[] =>
+    before === after ? noKernels : [castKernel(elements, before, after, environment)];
   const overRows = (operands: number, launches: number): KernelWork => ({
     ...whole,
     bytes: bytes(operands * stored * elements),
@@ -41,16 +42,18 @@ export function lowerCrossEntropy(
     dtype: type.dtype,
     bytesPerElement: type.bytesPerElement,
     view: false,
-    // Rows of half precision stay in the cache between the passes over them.
-    forward: isCast
-      ? [overRows(2, 2), castKernel(elements, stored, type.bytesPerElement, environment)]
-      : [...(isWidened ? [castKernel(elements, given, stored, environment)] : []), ...own.forward],
+    forward: [
+      ...cast(given, stored),
+      // Rows of half precision stay in the cache between the passes over them.
+      ...(isCast ? [overRows(2, 2)] : own.forward),
+      ...cast(stored, type.bytesPerElement),
+    ],
     backwardData: learns
       ? [
           elementwiseKernel(type.bytesPerElement * elements, 0, environment),
-          ...(isCast ? [castKernel(elements, type.bytesPerElement, stored, environment)] : []),
+          ...cast(type.bytesPerElement, stored),
           overRows(3, 2),
-          ...(isWidened ? [castKernel(elements, stored, given, environment)] : []),
+          ...cast(stored, given),
         ]
       : noKernels,
     backwardWeight: noKernels,
