@@ -28,15 +28,13 @@ interface DeviceName {
 }
 
 function partsOf(name: string): DeviceName {
-  const words = name
-    .toLowerCase()
-    .split(/[\s-]+/)
-    .filter((word) => word !== '' && !lines.has(word) && !/^\d+gb$/.test(word));
+  const all = name.toLowerCase().split(/[\s-]+/);
+  const size = all.find((word) => /^\d+gb$/.test(word));
+  const words = all.filter((word) => word !== '' && word !== size && !lines.has(word));
   // H100 of the SXM board has HBM3, which its driver says; that of PCIe has HBM2e.
   const isSxm = words.some((word) => /^sxm\d?$/.test(word) || word === 'hbm3');
   const board = isSxm ? 'sxm' : words.includes('pcie') ? 'pcie' : undefined;
-  const [, gibibytes] = /(?:^|[\s-])(\d+)gb(?:$|[\s-])/.exec(name.toLowerCase()) ?? [];
-  const memory = gibibytes === undefined ? undefined : Number(gibibytes) * 2 ** 30;
+  const memory = size === undefined ? undefined : Number.parseInt(size, 10) * 2 ** 30;
   return { model: words.filter((word) => !/^(?:sxm\d?|pcie|hbm\d.*)$/.test(word)).join(' '), board, memory };
 }
 

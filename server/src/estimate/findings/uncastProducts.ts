@@ -22,8 +22,9 @@ export function uncastProducts({ plan, timeline }: EstimatedStep): readonly Find
   const { precision } = plan.scenario;
   if (precision !== 'fp16' && precision !== 'bf16') return [];
   // The whole graph is made only where there are such products.
-  if (operatorsLeft(plan.folded ?? plan).size === 0) return [];
-  const left = operatorsLeft(plan);
+  const seen = operatorsLeft(plan.folded ?? plan);
+  if (seen.size === 0) return [];
+  const left = plan.folded === undefined ? seen : operatorsLeft(plan);
   const share = shareOf(plan, left);
   const [layer, ...others] = layersOf(plan, left);
   if (layer === undefined || share < leastShare) return [];

@@ -112,6 +112,8 @@ const newest: Release = '2.14';
 const isBefore = (release: Release, other: Release): boolean =>
   releases.indexOf(release) < releases.indexOf(other);
 
+const releaseOf = (torch: string | undefined): Release => releases.find((each) => each === torch) ?? newest;
+
 export const releaseOption: FrameworkOption = {
   name: 'torch',
   default: newest,
@@ -119,22 +121,19 @@ export const releaseOption: FrameworkOption = {
     'release of PyTorch, 1.12 to 2.14: it sets what its defaults were (optimizer-kernels, gradients, attention, attention-kernel, reentrant and others), but for options that are given',
   expects: oneOf(...releases),
   sets: (text) => {
-    const release = releases.find((each) => each === text) ?? newest;
+    const release = releaseOf(text);
     // Later lines of an option are of later releases: the first that holds is the default of this one.
     const held = changedDefaults.filter(({ until }) => isBefore(release, until));
     return new Map(held.toReversed().map(({ option, now, was }) => [option, { now, was }]));
   },
   refuses: (text, option) => {
-    const release = releases.find((each) => each === text) ?? newest;
+    const release = releaseOf(text);
     const missing = newOptions.find((each) => each.option === option && isBefore(release, each.since));
     return missing && `${missing.what} came with PyTorch ${missing.since}, and \`torch\` is ${release}`;
   },
 };
 
-const isFrom = (torch: string | undefined, since: Release): boolean => {
-  const release = releases.find((each) => each === torch);
-  return release === undefined || !isBefore(release, since);
-};
+const isFrom = (torch: string | undefined, since: Release): boolean => !isBefore(releaseOf(torch), since);
 
 /** Gradients of layer normalization: pull request 148605, which 150773 brought back. */
 export const sharesRows = (torch: string | undefined): boolean => isFrom(torch, '2.8');
