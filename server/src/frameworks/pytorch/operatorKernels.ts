@@ -35,27 +35,34 @@ const isSameType = (left: OperatorType, right: OperatorType): boolean =>
   left.dtype === right.dtype && left.bytesPerElement === right.bytesPerElement && left.mixed === right.mixed;
 
 function kernelsOf(graph: TrainingGraph, mode: Mode, typed: TypedOperator): PassKernels {
-  const pooled = (pass: WindowPooling['pass'], kernels: readonly KernelWork[]): readonly KernelWork[] => {
-    const kind = poolingKinds.get(typed.operator.type);
-    const inputs = graph.tensors.get(typed.operator.inputs[0] ?? '')?.elements;
-    if (kind === undefined || inputs === undefined) return kernels;
-    return kernels.map((kernel) => ({ ...kernel, pooling: { kind, pass, inputs } }));
-  };
-  const rows = (pass: NormalizedRows['pass'], kernels: readonly KernelWork[]): readonly KernelWork[] => {
+  const learns = mode === 'training';
+  const shaped = (pass: 'forward' | 'backward', kernels: readonly KernelWork[]): readonly KernelWork[] => {
+    const pooling = windowPooling(graph, typed, pass);
     const normalized = normalizedRows(graph, typed, pass);
-    return normalized === undefined ? kernels : kernels.map((kernel) => ({ ...kernel, normalized }));
+    const channelSums = learns ? channelSumsOf(graph, typed, pass) : undefined;
+    if (pooling === undefined && normalized === undefined && channelSums === undefined) return kernels;
+    const shape = {
+      ...(pooling && { pooling }),
+      ...(normalized && { normalized }),
+      ...(channelSums && { channelSums }),
+    };
+    return kernels.map((kernel) => ({ ...kernel, ...shape }));
   };
-  const summed = (pass: ChannelSums['pass'], kernels: readonly KernelWork[]): readonly KernelWork[] => {
-    const channelSums = channelSumsOf(graph, typed, pass);
-    return channelSums === undefined ? kernels : kernels.map((kernel) => ({ ...kernel, channelSums }));
-  };
-  const forward = rows('forward', pooled('forward', kernelOf(typed, typed.cost.forward)));
-  if (mode === 'inference') return { forward, backwardData: noKernels, backwardWeight: noKernels };
   return {
-    forward: summed('forward', forward),
-    backwardData: rows('backward', pooled('backward', summed('backward', backwardDataOf(typed)))),
-    backwardWeight: backwardWeightOf(typed),
+    forward: shaped('forward', kernelOf(typed, typed.cost.forward)),
+    backwardData: learns ? shaped('backward', backwardDataOf(typed)) : noKernels,
+    backwardWeight: learns ? backwardWeightOf(typed) : noKernels,
   };
+}
+
+function windowPooling(
+  { tensors }: TrainingGraph,
+  { operator }: TypedOperator,
+  pass: WindowPooling['pass'],
+): WindowPooling | undefined {
+  const kind = poolingKinds.get(operator.type);
+  const inputs = tensors.get(operator.inputs[0] ?? '')?.elements;
+  return kind === undefined || inputs === undefined ? undefined : { kind, pass, inputs };
 }
 
 /** Pooling of images by windows. */
@@ -86,6 +93,7 @@ function channelSumsOf(
   };
 }
 
+/** The rows of a normalization of which each has a block to itself. */
 function normalizedRows(
   { tensors }: TrainingGraph,
   { operator, cost }: TypedOperator,
