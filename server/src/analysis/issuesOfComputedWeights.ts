@@ -4,9 +4,10 @@
  * Kingma, arXiv 1602.07868). How many elements the parameters have is then not in the file.
  */
 
+import { elementCount } from '../formats/onnx/payload.ts';
 import { isFloatingPoint } from '../model/elementType.ts';
 import { formatCount } from '../model/format.ts';
-import { type Graph, isKnownShape, type Value } from '../model/graph.ts';
+import type { Graph } from '../model/graph.ts';
 import type { Issue } from '../model/issue.ts';
 import { isAnonymousTensor, isArithmeticName, isLookUpName, isProductName } from '../model/tensorNames.ts';
 import type { Use } from './findRoles.ts';
@@ -72,7 +73,7 @@ function issuesOfFoldedTables(
     const isReached = uses.get(name)?.differentiable === true && !trained.has(name);
     if (literal === undefined || !isReached || !isFoldedByTorchScript(name)) return [];
     if (type.kind !== 'tensor' || !isFloatingPoint(type.elementType)) return [];
-    return [{ name, elements: elementsOf(value) }];
+    return [{ name, elements: elementCount(literal) }];
   });
   const [first] = tables.toSorted((one, other) => other.elements - one.elements);
   const all = tables.reduce((sum, { elements }) => sum + elements, 0);
@@ -87,11 +88,6 @@ const isFoldedByTorchScript = (name: string): boolean => /^onnx::[A-Z]\w*_\d+$/.
 
 /** Of the parameters; below, a mistake changes no figure that is shown. */
 const leastShare = 0.01;
-
-function elementsOf({ type }: Value): number {
-  if (type.kind !== 'tensor' || !isKnownShape(type.shape)) return 0;
-  return type.shape.reduce<number>((all, size) => all * (typeof size === 'number' ? size : 0), 1);
-}
 
 interface Computed {
   readonly name: string;

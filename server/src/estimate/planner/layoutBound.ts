@@ -10,6 +10,7 @@
 import type { ParallelScenario } from '../../model/scenario.ts';
 import type { StepCost } from '../../model/stepCost.ts';
 import { runtimeReserve } from '../memory/reservedMemory.ts';
+import { copies, sharesUpdate } from './copyFrameworks.ts';
 
 export interface CostedLayout extends SharedDegrees {
   readonly pipeline: number;
@@ -63,7 +64,7 @@ export class LayoutBounds {
 
   private learnSharing(layout: CostedLayout): void {
     const { pipeline, microBatch, cost } = layout;
-    if (!sharesUpdate(cost)) return;
+    if (!sharesUpdate(cost.scenario.framework)) return;
     const key = `${keyOf(layout, microBatch)} ${pipeline}`;
     const least = withoutBubble(layout);
     this.sharing.set(key, Math.min(least, this.sharing.get(key) ?? least));
@@ -105,7 +106,7 @@ export class LayoutBounds {
     const key = keyOf(degrees, microBatch);
     const sharing = this.sharing.get(`${key} ${degrees.pipeline}`);
     // Copies that each update all send no less, and update more.
-    if (framework.name === wholeUpdate && sharing !== undefined && this.isOverLimit(likeKernels * sharing)) {
+    if (framework.name === copies.name && sharing !== undefined && this.isOverLimit(likeKernels * sharing)) {
       this.bounded += 1;
       return true;
     }
@@ -128,11 +129,6 @@ export class LayoutBounds {
     return step > Math.min(last, fastest * mostOfFastest);
   }
 }
-
-/** Each copy updates all of it. */
-const wholeUpdate = 'pytorch-ddp';
-const sharesUpdate = ({ scenario: { framework } }: StepCost): boolean =>
-  framework.name === 'deepspeed-zero' && framework.options.stage === '1';
 
 interface HeldState extends SharedDegrees {
   readonly bytes: number;

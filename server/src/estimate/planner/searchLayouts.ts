@@ -18,6 +18,7 @@ import {
 } from '../../model/scenario.ts';
 import type { StepCost } from '../../model/stepCost.ts';
 import type { Steps } from '../../model/steps.ts';
+import { copies, shardedUpdate, shardedWeights } from './copyFrameworks.ts';
 import { LayoutBounds, stateOf, withoutBubble } from './layoutBound.ts';
 
 export interface LayoutSearch {
@@ -176,10 +177,6 @@ function frameworksOf({ framework, gpus }: LayoutSearch, degrees: Degrees): read
   if (gpus === tensor * pipeline) return [copies];
   return pipeline === 1 ? [shardedUpdate, shardedWeights, copies] : [shardedUpdate, copies];
 }
-
-const copies: FrameworkChoice = { name: 'pytorch-ddp', options: {} };
-const shardedUpdate: FrameworkChoice = { name: 'deepspeed-zero', options: { stage: '1' } };
-const shardedWeights: FrameworkChoice = { name: 'pytorch-fsdp', options: {} };
 
 /** Gives how many layouts were costed. */
 function* tryMicroBatch(
