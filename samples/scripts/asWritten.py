@@ -23,30 +23,15 @@ import torch  # noqa: E402
 import torch.nn as nn  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
 from exportRun import arguments_of, teller  # noqa: E402
-from exports import Inputs, Model  # noqa: E402
+from exports import Model  # noqa: E402
 from furtherNetworks import FURTHER  # noqa: E402
+from networkList import BATCH, listing, randn, tokens  # noqa: E402
 from programs import truth  # noqa: E402
 from researchNetworks import RESEARCH  # noqa: E402
 from torch.nn.utils.parametrizations import spectral_norm, weight_norm  # noqa: E402
 
-BATCH = 2
 NETWORKS: dict[str, Model] = {}
-randn = torch.randn
-
-
-def network(inputs: Callable[[], Inputs]) -> Callable[[type[nn.Module]], type[nn.Module]]:
-    """Lists a class of networks with what it is called with."""
-
-    def add(build: type[nn.Module]) -> type[nn.Module]:
-        name = build.__name__.lower()
-        NETWORKS[name] = Model(name, "torch", build, inputs)
-        return build
-
-    return add
-
-
-def tokens(*shape: int, vocabulary: int = 100) -> torch.Tensor:
-    return torch.randint(1, vocabulary, shape)
+network = listing(NETWORKS)
 
 
 @network(lambda: {'x': randn(BATCH, 16, 32), 'keep': torch.rand(BATCH, 16) > 0.3})

@@ -4,36 +4,21 @@ from __future__ import annotations
 
 import copy
 import math
-from typing import Any, Callable
+from typing import Callable
 
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
 from exports import Inputs, Model
+from networkList import BATCH, listing, randn, tokens
 from torch.nn.utils.parametrizations import weight_norm
 
-BATCH = 2
 FURTHER: dict[str, Model] = {}
-randn = torch.randn
-
-
-def network(inputs: Callable[[], Inputs]) -> Callable[[type[nn.Module]], type[nn.Module]]:
-    """Lists a class of networks with what it is called with."""
-
-    def add(build: type[nn.Module]) -> type[nn.Module]:
-        name = build.__name__.lower()
-        FURTHER[name] = Model(name, "torch", build, inputs)
-        return build
-
-    return add
+network = listing(FURTHER)
 
 
 def images(channels: int = 3, size: int = 32, batch: int = BATCH) -> Callable[[], Inputs]:
     return lambda: {"x": randn(batch, channels, size, size)}
-
-
-def tokens(*shape: int, vocabulary: int = 100) -> torch.Tensor:
-    return torch.randint(1, vocabulary, shape)
 
 
 # One layer called twice on one value

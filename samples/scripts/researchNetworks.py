@@ -4,32 +4,16 @@ from __future__ import annotations
 
 import copy
 import math
-from typing import Any, Callable
 
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
-from exports import Inputs, Model
+from exports import Model
+from networkList import BATCH, listing, randn, tokens
 from torch.nn.utils.parametrizations import spectral_norm, weight_norm
 
-BATCH = 2
 RESEARCH: dict[str, Model] = {}
-randn = torch.randn
-
-
-def network(inputs: Callable[[], Inputs]) -> Callable[[type[nn.Module]], type[nn.Module]]:
-    """Lists a class of networks with what it is called with."""
-
-    def add(build: type[nn.Module]) -> type[nn.Module]:
-        name = build.__name__.lower()
-        RESEARCH[name] = Model(name, "torch", build, inputs)
-        return build
-
-    return add
-
-
-def tokens(*shape: int, vocabulary: int = 100) -> torch.Tensor:
-    return torch.randint(1, vocabulary, shape)
+network = listing(RESEARCH)
 
 
 # Speech

@@ -6,7 +6,11 @@
 const types = ['node_modules/typescript/bin/tsc', '--noEmit', '-p', 'tsconfig.json'];
 const tests = (...paths) => ['node_modules/vitest/vitest.mjs', 'run', ...paths];
 const generated = tests('test/house/generated.test.ts');
-const generate = ['scripts/generate.mjs'];
+/** What follows where a page lacks something. */
+const regenerated = [
+  { does: 'npm run generate', check: ['scripts/generate.mjs'] },
+  { does: 'the page as it is generated', check: generated },
+];
 
 /** Puts a text behind the first place where another stands. */
 const behind = (anchor, text) => (before) => put(before, anchor, `${anchor}${text}`);
@@ -122,8 +126,7 @@ export const recipesOf = (read) => [
         check: generated,
         says: /docs\/operators\.md/,
       },
-      { does: 'npm run generate', check: generate },
-      { does: 'the page as it is generated', check: generated },
+      ...regenerated,
     ],
   },
   {
@@ -192,8 +195,7 @@ export const recipesOf = (read) => [
         check: generated,
         says: /docs\/issues\.md/,
       },
-      { does: 'npm run generate', check: generate },
-      { does: 'the page as it is generated', check: generated },
+      ...regenerated,
     ],
   },
   {
