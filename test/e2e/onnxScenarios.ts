@@ -117,16 +117,14 @@ const offersArchive: Scenario = {
     await editor.openFile(workspaceFiles.python);
     await editor.lensMatching(/Cost This Model/);
     await editor.lensMatching(/Show Costs From blocks\.pt2/);
-    const costs = editor.page.locator('.view-line').filter({ hasText: /torch\.relu\(.*FLOP/ });
-    // A click on a lens that the editor is just about to draw again is lost.
-    await editor.until('costs from blocks.pt2', async () => {
-      await editor.page
-        .getByText('Show Costs From blocks.pt2')
-        .click({ timeout: 1_000 })
-        .catch(() => undefined);
-      const shown = costs.first().waitFor({ timeout: 6_000 });
-      return shown.then(() => true as const).catch(() => undefined);
-    });
+    await editor.clickUntil(
+      editor.page.getByText('Show Costs From blocks.pt2'),
+      editor.page
+        .locator('.view-line')
+        .filter({ hasText: /torch\.relu\(.*FLOP/ })
+        .first(),
+      'costs from blocks.pt2',
+    );
   },
 };
 

@@ -1,5 +1,6 @@
 /** What a person does in an editor, step by step, the same in both hosts. */
 
+import type { Frame } from 'playwright-core';
 import { expect } from 'vitest';
 import type { EditorPage } from './harness/editorPage.ts';
 import type { Host, HostWishes } from './harness/host.ts';
@@ -306,18 +307,7 @@ const reportPanel: Scenario = {
     await editor.lensMatching(/step/);
     await editor.runCommand('Layercost: Show Report');
     await editor.pageMatching(/batch 8 per GPU/);
-    const panel = await editor.until('the page of the report', async () => {
-      for (const frame of editor.page.frames().slice(1)) {
-        if (
-          (await frame
-            .locator('body.scripted table.layers')
-            .count()
-            .catch(() => 0)) > 0
-        )
-          return frame;
-      }
-      return undefined;
-    });
+    const panel = await editor.frameWith('body.scripted table.layers', 'the page of the report');
     const times = panel.locator('th[data-column="5"]').first();
     await times.click();
     // Typing needs the text, which the click left.
@@ -335,24 +325,20 @@ const reportPanel: Scenario = {
   },
 };
 
+/** The report of GPT-2, where other scenarios are tried. */
+async function openControls(editor: EditorPage): Promise<Frame> {
+  await editor.openFile('gpt2.layers.yaml');
+  await editor.lensMatching(/batch 8/);
+  await editor.runCommand('Layercost: Show Report');
+  await editor.pageMatching(/batch 8 per GPU/);
+  return editor.frameWith('body.scripted #what-if', 'the controls of the report');
+}
+
 /** Another scenario is looked at while the text stays, then kept. */
 const triesScenario: Scenario = {
   name: 'another scenario is tried in the report, and kept when asked',
   steps: async (editor) => {
-    await editor.openFile('gpt2.layers.yaml');
-    await editor.lensMatching(/batch 8/);
-    await editor.runCommand('Layercost: Show Report');
-    await editor.pageMatching(/batch 8 per GPU/);
-    const panel = await editor.until('the controls of the report', async () => {
-      for (const frame of editor.page.frames().slice(1)) {
-        const count = await frame
-          .locator('body.scripted #what-if')
-          .count()
-          .catch(() => 0);
-        if (count > 0) return frame;
-      }
-      return undefined;
-    });
+    const panel = await openControls(editor);
     const step = panel.locator('dl.glance b').first();
     const before = await step.textContent();
     await panel.locator('#what-if [name=batch]').focus();
@@ -389,17 +375,7 @@ const triesScenario: Scenario = {
 const overlaysTried: Scenario = {
   name: 'the scaling page draws what was tried in the report too',
   steps: async (editor) => {
-    await editor.openFile('gpt2.layers.yaml');
-    await editor.lensMatching(/batch 8/);
-    await editor.runCommand('Layercost: Show Report');
-    await editor.pageMatching(/batch 8 per GPU/);
-    const panel = await editor.until('the controls of the report', async () => {
-      for (const frame of editor.page.frames().slice(1)) {
-        const controls = frame.locator('body.scripted #what-if');
-        if ((await controls.count().catch(() => 0)) > 0) return frame;
-      }
-      return undefined;
-    });
+    const panel = await openControls(editor);
     await panel.locator('#what-if [name=batch]').focus();
     await editor.press('ArrowRight');
     await editor.pageMatching(/batch 16 per GPU/);
@@ -525,18 +501,11 @@ export const refusedExport: Scenario = {
   steps: async (editor) => {
     await editor.openFile(workspaceFiles.script);
     await editor.lensMatching(/Cost This Model/);
-    const told = editor.page.getByText(/which a browser cannot start.*open a \.pt2 or \.onnx file/);
-    // A click on a lens that the editor is just about to draw again is lost.
-    await editor.until('why no model is built', async () => {
-      await editor.page
-        .locator('.codelens-decoration')
-        .getByText('Cost This Model')
-        .first()
-        .click({ timeout: 1_000 })
-        .catch(() => undefined);
-      const shown = told.first().waitFor({ timeout: 6_000 });
-      return shown.then(() => true as const).catch(() => undefined);
-    });
+    await editor.clickUntil(
+      editor.page.locator('.codelens-decoration').getByText('Cost This Model').first(),
+      editor.page.getByText(/which a browser cannot start.*open a \.pt2 or \.onnx file/).first(),
+      'why no model is built',
+    );
   },
 };
 

@@ -1,6 +1,6 @@
 /** What a person sees and does in an editor: opens files, reads hints, hovers, types, runs commands. */
 
-import type { Locator, Page } from 'playwright-core';
+import type { Frame, Locator, Page } from 'playwright-core';
 
 /** How long a person would wait at most; the slow part is an extension host on two busy cores. */
 const patience = 30_000;
@@ -527,6 +527,31 @@ export class EditorPage {
       .getByRole('button', { name: button })
       .first()
       .click({ timeout: patience });
+  }
+
+  /** A click on a lens that the editor is just about to draw again is lost: another follows until something is shown. */
+  async clickUntil(target: Locator, shown: Locator, what: string): Promise<void> {
+    await this.until(what, async () => {
+      await target.click({ timeout: 1_000 }).catch(() => undefined);
+      return shown
+        .waitFor({ timeout: 6_000 })
+        .then(() => true as const)
+        .catch(() => undefined);
+    });
+  }
+
+  /** The page of a panel that has an element. */
+  async frameWith(selector: string, what: string): Promise<Frame> {
+    return this.until(what, async () => {
+      for (const frame of this.page.frames().slice(1)) {
+        const found = await frame
+          .locator(selector)
+          .count()
+          .catch(() => 0);
+        if (found > 0) return frame;
+      }
+      return undefined;
+    });
   }
 
   /** Asks again until there is an answer. */
