@@ -135,9 +135,10 @@ ${kernels.map(kernelLine).join('\n')}
 - DeepLearningExamples: fine-tuning BERT is predicted a quarter too fast on A100 and a fifth on V100 in fp16, a fifth on A100
   in TF32; pre-training is within 13 %. Its code wrote GELU out in six kernels until 2021, and the code
   behind the tables of fine-tuning is unknown: Lambda measured the same GPU, batch and precision 10 % faster.
-- Lambda: BERT is predicted within 13 % on V100, A100, RTX 3090 and RTX 4090, but 11 to 16 % too fast on A10 (150 W), 12 to 24 % on
-  RTX 6000 Ada (300 W), 18 to 21 % on RTX 8000 in fp16, and 6 to 15 % on GH200 and B200. What boards of
-  little power hold was chosen with A10 and RTX 6000 Ada in sight, so their rows are not wholly unseen. That Ada takes the curves of Ampere was changed because its rows stood out.
+- Lambda: BERT is predicted within 13 % on V100, A100, RTX 3090 and RTX 4090. It is 11 to 16 % too fast on A10 (150 W), 12 to 24 % on
+  RTX 6000 Ada (300 W), 18 to 21 % on RTX 8000 in fp16, and 6 to 15 % on GH200 and B200. What boards of little power hold was chosen
+  with A10 and RTX 6000 Ada in sight, so their rows are not wholly unseen. That Ada takes the curves of Ampere was changed because its
+  rows stood out.
   The logs show every step to take the same time but for the first, so that nothing waits for a start. That layer
   normalization sums its gradients in few blocks was looked for because these rows stood out, so they are not wholly unseen;
   its rate is of another source, and timm's steps agree.
@@ -191,8 +192,8 @@ ${kernels.map(kernelLine).join('\n')}
   above); as what the source says they are, image by image, the median was 50 %. Caffe's own kernel for the gradient of
   max pooling, which visits every window for every input, is three to four times slower than its traffic says.
 - NeuSight timed gradients of dropout at three times of what one kernel moves, on V100 and A100. They were charged so until an H200
-  showed one kernel, as PyTorch's autograd has it: since then its rows of dropout are a third of what was measured, and BERT and
-  GPT-2 are predicted up to a tenth faster in every set. The share of Fourier transforms is assumed: no measured convolution moves it.
+  showed one kernel, as PyTorch's autograd has it. Since then its rows of dropout are a third of what was measured. BERT and GPT-2 are
+  predicted up to a tenth faster in every set. The share of Fourier transforms is assumed: no measured convolution moves it.
 - The passes and changes of layout of group normalization were looked into because timm's networks that have it stood
   out, so those rows are not wholly unseen.
 - DeepBench, recurrent layers: gradients at batch 32 on GTX 1080 Ti, P100, TITAN X (Pascal) and Xp, 108 of 848 rows, are

@@ -6,7 +6,7 @@ import type { ScenarioChange } from '../../server/src/protocol.ts';
 import { editor } from './vscode.ts';
 
 const [global, workspace] = [1, 2];
-const bert = '/work/models/bert.onnx';
+const bert = '/window/models/bert.onnx';
 const kept = { 'other.onnx': { batch: 4 } };
 
 beforeEach(() => {

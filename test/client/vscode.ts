@@ -67,7 +67,7 @@ export const window = {
 };
 export const Uri = { parse: (path: string) => ({ path, scheme: 'file' }) };
 /** Of the one folder of the window. */
-const folder = '/work/';
+const folder = '/window/';
 export const workspace = {
   textDocuments: [],
   getWorkspaceFolder: ({ path }: { readonly path: string }) =>
