@@ -65,6 +65,24 @@ test('copies take multiprocessors from the products beside them', () => {
   expect((busy ?? 0) - (free ?? 0)).toBeCloseTo(time / 4, 12);
 });
 
+/** Compiled, products are the same calls of libraries, and stay parted by what they are the gradient of. */
+test('compiled gradients of weights are apart from those of what was read', () => {
+  const compiled = planStep(
+    training,
+    { ...scenario, framework: { name: 'pytorch-ddp', options: { compile: 'true' } } },
+    cluster,
+  );
+  const products = (
+    { lowered }: Pick<typeof plan, 'lowered'>,
+    pass: 'backwardData' | 'backwardWeight',
+  ): readonly number[] =>
+    lowered.operators.map((each) => each?.[pass].filter(({ class: kind }) => kind === 'matmul').length ?? 0);
+  for (const pass of ['backwardData', 'backwardWeight'] as const) {
+    expect(products(plan, pass)).toContain(1);
+    expect(products(compiled, pass)).toEqual(products(plan, pass));
+  }
+});
+
 /** The gradient of what a product read is added up beside the gradient of its weight: what is hidden costs a share of its time. */
 test('an all-reduce of backward hides behind the gradient of a weight, which it slows', () => {
   const { operators, values } = plan.training.analysis.graph;

@@ -67,11 +67,14 @@ export function lowerCompiled(
         });
   const operators = eager.operators.map((operator, index): LoweredOperator | undefined => {
     if (operator === undefined) return undefined;
+    // Calls of libraries stay apart: schedules that part the two gradients, and what runs beside one of them, rest on it.
+    const ofWeights = new Set(subject.kernelsOf(index, 'backwardWeight'));
+    const behind = backward.kernels.get(index) ?? none;
     return {
       ...operator,
       forward: forward.kernels.get(index) ?? none,
-      backwardData: backward.kernels.get(index) ?? none,
-      backwardWeight: none,
+      backwardData: behind.filter((kernel) => !ofWeights.has(kernel)),
+      backwardWeight: behind.filter((kernel) => ofWeights.has(kernel)),
       ...(subject.isEagerLoss(training.analysis.graph.operators[index])
         ? {}
         : { gradientsAsStored: true as const }),
