@@ -72,12 +72,13 @@ function sending(
   step: EstimatedStep,
   messages: number,
   { time, startup, bound }: { time: number; startup: number; bound: OperationTime['bound'] },
+  perStep = messages,
 ): EstimatedStep {
   const [route] = step.plan.traffic.routes;
   const [stage] = route?.times ?? [];
   if (route === undefined || stage === undefined) throw new Error('nothing is sent');
   const times = [{ ...stage, time: seconds(time), startup: seconds(startup), bound }];
-  const routes = [{ ...route, messages, withGradients: messages, perStep: messages, times }];
+  const routes = [{ ...route, messages, withGradients: messages, perStep, times }];
   return { ...step, plan: { ...step.plan, traffic: { ...step.plan.traffic, routes } } };
 }
 
@@ -110,6 +111,17 @@ test('a network is slow where it carries most of the time of messages, and less 
   expect(slowNetwork(sending(step, 2, { time: 3, startup: 0.1, bound: 'link' }))).toEqual([]);
 });
 
+test('a message that is sent once in four steps needs a quarter of the network in each', () => {
+  const plan = stepOf({ cluster: 'k80-10gbe', nodes: 4, batch: 8 });
+  const step = sentFrom(lasting(plan, { step: 10, forwardTime: 2, backwardTime: 4, exposedTime: 3 }), 3);
+  const said = (messages: number, perStep: number): string | undefined =>
+    slowNetwork(sending(step, messages, { time: 3, startup: 0.1, bound: 'network' }, perStep))[0]?.message;
+  expect(said(8, 2)).toBe(said(2, 2));
+  expect(said(2, 2)).toContain('needs 2.25 GB/s');
+  // 1.5 s of bytes fit into 3.2 s.
+  expect(said(2, 0.5)).toBeUndefined();
+});
+
 test.each([
   [8, 0],
   [9, 1],
@@ -139,6 +151,8 @@ test('one message has nobody to be joined with', () => {
   expect(smallMessages(sending(step, 1, startups))).toEqual([]);
   const [found] = smallMessages(sending(step, 2, startups));
   expect(found?.message).toMatch(/in 2 messages .*; 75 % of their time \(300 ms\) is start-up cost/);
+  const [rare] = smallMessages(sending(step, 2, startups, 0.5));
+  expect(rare?.message).toMatch(/in 2 messages .*; 75 % of their time \(75.0 ms\) is start-up cost/);
 });
 
 test('workers wait for the slowest while it computes, not while their host holds them up', () => {

@@ -18,11 +18,11 @@ export function slowNetwork({ plan, timeline }: EstimatedStep): readonly Finding
   let transfer = 0;
   let startup = 0;
   let whole = 0;
-  for (const { times, messages } of plan.traffic.routes) {
+  for (const { times, perStep } of plan.traffic.routes) {
     for (const stage of times) {
-      whole += messages * stage.time;
-      startup += messages * stage.startup;
-      if (stage.bound === 'network') transfer += messages * (stage.time - stage.startup);
+      whole += perStep * stage.time;
+      startup += perStep * stage.startup;
+      if (stage.bound === 'network') transfer += perStep * (stage.time - stage.startup);
     }
   }
   const [first] = timeline.messages;

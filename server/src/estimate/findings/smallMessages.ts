@@ -33,7 +33,7 @@ export function smallMessages({ plan, timeline }: EstimatedStep): readonly Findi
   ];
 }
 
-/** Messages with gradients, and what they take. */
+/** Messages with gradients, and what they take of a step. */
 interface Sent {
   readonly count: number;
   /** Seconds, of all of them together. */
@@ -43,11 +43,12 @@ interface Sent {
 
 function sentIn({ traffic }: StepPlan): Sent {
   let [count, startup, whole] = [0, 0, 0];
-  for (const { times, withGradients } of traffic.routes) {
+  for (const { times, messages, withGradients, perStep } of traffic.routes) {
     count += withGradients;
+    const sent = withGradients * (perStep / messages);
     for (const stage of times) {
-      startup += withGradients * stage.startup;
-      whole += withGradients * stage.time;
+      startup += sent * stage.startup;
+      whole += sent * stage.time;
     }
   }
   return { count, startup, whole };
