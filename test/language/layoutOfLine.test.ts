@@ -44,15 +44,31 @@ it.each<[line: string, ScenarioRequest['parallel'], wanted: readonly RegExp[], a
     { tensor: 4 },
     [
       /divided +by 4 GPUs; figures are of one of them/,
+      /tensors +reads \[32, 256, 4096\/4\] · weight \[1024, 4096\/4\] · gives\s+\[32, 256, 1024\]\n/,
       /collectives +all-reduce × 4, [\d.]+ µs, in a micro-batch/,
     ],
     /stage/,
   ],
-  ['norm', { tensor: 4 }, [/LayerNorm/], /divided|collectives|stage/],
+  ['norm', { tensor: 4 }, [/LayerNorm/], /divided|tensors|collectives|stage/],
+  [
+    'norm',
+    { tensor: 4, sequence: true },
+    [/tensors +reads \[32, 256\/4, 1024\] · gives \[32, 256\/4, 1024\]\n/],
+    /divided/,
+  ],
+  [
+    'up',
+    { tensor: 4, sequence: true },
+    [
+      /tensors +reads \[32, 256\/4, 1024\] · weight \[4096\/4, 1024\] · bias\s+\[4096\/4\] · gives \[32, 256, 4096\/4\]\n/,
+    ],
+    /stage/,
+  ],
+  ['up', { context: 2, tensor: 2 }, [/reads \[32, 256\/2, 1024\] · weight \[4096\/2, 1024\]/], /stage/],
   ['embed', { pipeline: 2, microBatch: 2 }, [/stage +1 of 2 of the pipeline/], /divided/],
   ['head', { pipeline: 2, microBatch: 2 }, [/stage +2 of 2 of the pipeline/], /divided/],
   ['up', { pipeline: 4, microBatch: 2 }, [/stage +1 to 4 of 4 of the pipeline/], undefined],
-  ['down', undefined, [/Linear/], /divided|collectives|stage/],
+  ['down', undefined, [/Linear/], /divided|tensors|collectives|stage/],
 ])('the hover of %s under %j', (line, parallel, wanted, absent) => {
   const said = hoverLine(viewOf(text, shared(parallel, 4)), lineOf(line));
   for (const each of wanted) expect(said).toMatch(each);

@@ -15,7 +15,13 @@ import { printable } from '../model/readableIssues.ts';
 import type { LayerCost } from '../model/stepCost.ts';
 import { bytes, type Seconds } from '../model/units.ts';
 import { findOperator } from '../operators/registry.ts';
-import { collectivesOfLine, collectivesText, dividedBy, stagesOfLine } from './layoutOfLine.ts';
+import {
+  collectivesOfLine,
+  collectivesText,
+  dividedBy,
+  shardingOfLine,
+  stagesOfLine,
+} from './layoutOfLine.ts';
 import { isOfScenario, lineCost, measuredTime, predictedOfDevice } from './lineCost.ts';
 import { hasLayerLines, type LayerRow, type ModelView, rowAtLine, viewsOf } from './modelView.ts';
 import { type Position, type Range, rangeOfLine } from './textLines.ts';
@@ -114,9 +120,10 @@ function rowLines(view: ModelView, row: LayerRow): readonly string[] {
 function layoutLines({ estimate: { cost } }: ModelView, row: LayerRow): readonly string[] {
   if (cost?.parallel === undefined) return [];
   const [degree, stages] = [dividedBy(row, cost), stagesOfLine(row, cost)];
-  const collectives = collectivesOfLine(row, cost);
+  const [collectives, sharding] = [collectivesOfLine(row, cost), shardingOfLine(row, cost)];
   const lines = [
     ...(degree === 1 ? [] : [cell('divided', `by ${degree} GPUs; figures are of one of them`)]),
+    ...(sharding === '' ? [] : wrapped('tensors', sharding)),
     ...(collectives.length === 0
       ? []
       : wrapped('collectives', `${collectivesText(collectives)}, in a micro-batch`)),

@@ -1,8 +1,15 @@
 /** What a layout of GPUs that share a copy means for the layers of one line: the part of a GPU, collectives, stages. */
 
+import { itemAt } from '../model/at.ts';
 import { formatTime } from '../model/format.ts';
 import { memoizeOfObject } from '../model/memoize.ts';
-import type { LayerCollective, ParallelCost, StepCost } from '../model/stepCost.ts';
+import type {
+  LayerCollective,
+  LayerSharding,
+  ParallelCost,
+  StepCost,
+  TensorSharding,
+} from '../model/stepCost.ts';
 import { type Seconds, seconds } from '../model/units.ts';
 import { lineCost } from './lineCost.ts';
 import type { LayerRow } from './modelView.ts';
@@ -73,6 +80,36 @@ export const shortNames: Readonly<Record<string, string>> = {
 /** `all-reduce × 2, 0.21 ms`: each kind, for a micro-batch. */
 export const collectivesText = (collectives: readonly LineCollectives[]): string =>
   collectives.map(({ kind, count, time }) => `${kind} × ${count}, ${formatTime(time)}`).join(' · ');
+
+/**
+ * `reads [4, 256, 1024] · weight [4096/4, 1024] · gives [4, 256, 4096/4]`: tensors of the first layer of the line, with the
+ * GPUs that each dimension is divided over; '' where each GPU has the whole of them.
+ */
+export function shardingOfLine(row: LayerRow, { parallel }: StepCost): string {
+  const [first] = row.layers;
+  const sharding =
+    first === undefined || parallel === undefined ? undefined : shardedIn(parallel).get(first.name);
+  if (sharding === undefined) return '';
+  const { reads, holds, gives } = sharding;
+  const divided = holds.filter(({ ways }) => ways.some((way) => way > 1));
+  const shown = divided.slice(0, mostWeights);
+  return [
+    ...(reads.length === 0 ? [] : [`reads ${reads.map(shapeText).join(', ')}`]),
+    ...shown.map((weight) => `${weight.name.split(/[./]/).at(-1)} ${shapeText(weight)}`),
+    ...(divided.length > shown.length ? [`${divided.length - shown.length} more weights`] : []),
+    ...(gives.length === 0 ? [] : [`gives ${gives.map(shapeText).join(', ')}`]),
+  ].join(' · ');
+}
+
+const mostWeights = 2;
+
+const shapeText = ({ dimensions, ways }: TensorSharding): string =>
+  `[${dimensions.map((size, axis) => (itemAt(ways, axis) === 1 ? String(size) : `${size}/${itemAt(ways, axis)}`)).join(', ')}]`;
+
+const shardedIn = memoizeOfObject(
+  ({ shardings }: ParallelCost): ReadonlyMap<string, LayerSharding> =>
+    new Map(shardings.map((each) => [each.layer, each])),
+);
 
 /** `2 of 4`, `1 to 3 of 4`: the stages of a pipeline that hold layers of the line; '' where there is no pipeline. */
 export function stagesOfLine(row: LayerRow, cost: StepCost): string {

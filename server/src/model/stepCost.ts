@@ -75,6 +75,23 @@ export interface ParallelCost {
   readonly collectives: readonly LayerCollective[];
   /** Products with weights that each GPU of a group computes whole. */
   readonly whole: readonly WholeLayer[];
+  readonly shardings: readonly LayerSharding[];
+}
+
+/** Of tensors of a micro-batch: activations from other layers, weights, and activations for other layers. */
+export interface LayerSharding {
+  readonly layer: string;
+  readonly reads: readonly TensorSharding[];
+  readonly holds: readonly TensorSharding[];
+  readonly gives: readonly TensorSharding[];
+}
+
+export interface TensorSharding {
+  readonly name: string;
+  /** As the GPUs of a copy have it together. */
+  readonly dimensions: readonly number[];
+  /** GPUs that each dimension is divided over; 1 where each has all of it. */
+  readonly ways: readonly number[];
 }
 
 export interface StageCost {

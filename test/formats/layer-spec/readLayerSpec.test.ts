@@ -319,6 +319,9 @@ models:
   e:
     scenario: { framework: { name: } }
 #                            ^^^^ [spec/scenario] \`name\` takes one word or number: write \`name: pytorch-ddp\`
+  f:
+    scenario: { parallel: { tensor: 4 } }
+#                         ^^^^^^^^^^^^^ [spec/scenario] \`parallel\` is written in one piece, such as \`parallel: "tp=4,pp=2,sp"\`
 `));
 
 describe('one broken line takes no other layer away', () => {

@@ -25,6 +25,7 @@ import { collectivesOfLayers, wholeLayers } from './layersOfWorkers.ts';
 import { layoutFindings } from './layoutFindings.ts';
 import { type ParallelPlan, parallelTimes, surerStages } from './parallelPlan.ts';
 import type { RankMemory } from './rankMemory.ts';
+import { shardingsOfLayers } from './shardingsOfLayers.ts';
 
 /** `undefined` where the model cannot be cut so (`resolveParallel` says why); `leftOut` is that of `estimateStep`. */
 export function estimateParallelStep(
@@ -239,6 +240,7 @@ function parallelCost(laidOut: LaidOutStep): ParallelCost {
   const { layout, stages, sharded } = plan;
   const first = itemAt(stages, 0);
   const collectives = lazy(() => collectivesOfLayers(stages));
+  const shardings = lazy(() => shardingsOfLayers(training, sharded));
   const whole = lazy(() => wholeLayers(training, [...sharded.whole, ...sharded.wholeSequence]));
   return {
     replicas: layout.replicas,
@@ -267,6 +269,9 @@ function parallelCost(laidOut: LaidOutStep): ParallelCost {
     },
     get whole() {
       return whole();
+    },
+    get shardings() {
+      return shardings();
     },
   };
 }

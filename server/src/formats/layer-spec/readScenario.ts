@@ -136,11 +136,7 @@ export function readScenario(
     const span = value?.span ?? key.span;
     const content = value?.kind === 'scalar' ? scalarValue(value) : undefined;
     if (typeof content !== 'string' && typeof content !== 'number') {
-      const takes =
-        key.text === 'framework'
-          ? 'is a name, or a name with options: `pytorch-ddp,bucket-mb=50` or `{ name: pytorch-ddp, bucket-mb: 50 }`'
-          : 'takes one word or number';
-      report(`\`${key.text}\` ${takes}`, span);
+      report(`\`${key.text}\` ${takes[key.text] ?? 'takes one word or number'}`, span);
       continue;
     }
     spans.set(key.text === 'global-batch' ? 'globalBatch' : key.text, span);
@@ -257,3 +253,10 @@ function readThresholds(text: string, report: (message: string) => void): Thresh
   }
   return thresholds;
 }
+
+/** Where a list or a map stands for what is written in one piece. */
+const takes: Readonly<Record<string, string>> = {
+  framework:
+    'is a name, or a name with options: `pytorch-ddp,bucket-mb=50` or `{ name: pytorch-ddp, bucket-mb: 50 }`',
+  parallel: 'is written in one piece, such as `parallel: "tp=4,pp=2,sp"`',
+};
