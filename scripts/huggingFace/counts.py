@@ -10,6 +10,7 @@ Experts run by `batched_mm`, which computes those a token chooses. Causal models
 values that meta tensors lack.
 """
 
+import contextlib
 import inspect
 import json
 import sys
@@ -26,7 +27,7 @@ batch, seq = 2, 128
 # Samples of a wave: those of `speech.ts`.
 samples = 160_000
 # Types whose forward asks for values, which meta tensors lack: they run on the CPU, with random weights.
-with_values = {'deberta-v2', 'layoutlm', 'idefics3', 'smolvlm', 'detr'}
+with_values = {'deberta', 'deberta-v2', 'layoutlm', 'layoutlmv3', 'idefics3', 'smolvlm', 'detr', 'table-transformer'}
 # Types whose forward takes one mask for each kind of layer.
 masked_by_layer = {'gemma2', 'gemma3_text', 'gemma4_text', 'qwen2', 'qwen3', 'gpt_oss', 'cohere2', 'ministral', 'olmo3', 'smollm3',
                    'exaone4', 'qwen2_moe', 'qwen3_next', 'qwen3_5_text', 'qwen3_5_moe_text', 'olmo_hybrid',
@@ -41,6 +42,8 @@ with_images = {'llava', 'llava_next', 'llava_onevision', 'vipllava', 'paligemma'
 tiled = {'llava_next', 'llava_onevision'}
 # Those that read patches, of which an image has 32 × 32; they ask for values.
 of_patches = {kind for kind in with_images if kind.startswith('qwen')}
+# Those that read videos.
+of_frames = {'videomae', 'vivit'}
 # Parameters of the largest model that runs on the CPU.
 largest = 100_000_000
 
@@ -66,10 +69,22 @@ def length(config):
 
 def sides(config):
     """Height and width of an image."""
-    if config.model_type == 'detr':
+    if config.model_type in {'detr', 'table-transformer'}:
         return 800, 800
     size = getattr(getattr(config, 'backbone_config', None) or config, 'image_size', 224)
     return size if isinstance(size, (list, tuple)) else (size, size)
+
+
+def image_shape(config):
+    frames = [config.num_frames] if config.model_type in of_frames else []
+    return *frames, getattr(config, 'num_channels', 3), *sides(config)
+
+
+def page_image(config, device='cpu'):
+    if not config.visual_embed:
+        return {}
+    size = config.input_size
+    return {'pixel_values': torch.randn(batch, config.num_channels, size, size, device=device)}
 
 
 def example(model):
@@ -77,12 +92,14 @@ def example(model):
     tokens = length(config)
     ids = torch.zeros(batch, tokens, dtype=torch.long, device=device_of(kind))
     mask = torch.zeros(batch, 1, tokens, tokens, device='meta')
+    if kind == 'layoutlmv3':
+        return {'input_ids': ids, **page_image(config, device_of(kind))}
     if kind in {'clip', 'siglip'}:
         size = config.vision_config.image_size
         image = torch.empty(batch, config.vision_config.num_channels, size, size, device='meta')
         return {'input_ids': ids, 'attention_mask': mask, 'pixel_values': image}
     if model.main_input_name == 'pixel_values':
-        return {'pixel_values': torch.zeros(batch, getattr(config, 'num_channels', 3), *sides(config), device=device_of(kind))}
+        return {'pixel_values': torch.zeros(batch, *image_shape(config), device=device_of(kind))}
     if kind == 'audio-spectrogram-transformer':
         return {'input_values': torch.zeros(batch, config.max_length, config.num_mel_bins, device='meta')}
     if model.main_input_name == 'input_values':
@@ -98,7 +115,7 @@ def example(model):
         inputs['position_ids'] = ids
     masks = {'linear_attention': None}
     # DeBERTa and LayoutLM make their own of a mask by tokens, and ESM multiplies embeddings by it.
-    if 'attention_mask' in names and kind not in {'deberta-v2', 'esm', 'layoutlm', 'mamba', 'falcon_mamba', 'mamba2'}:
+    if 'attention_mask' in names and kind not in {'deberta', 'deberta-v2', 'esm', 'layoutlm', 'mamba', 'falcon_mamba', 'mamba2'}:
         layers = set(getattr(config, 'layer_types', None) or [])
         inputs['attention_mask'] = {layer: masks.get(layer, mask) for layer in layers} if kind in masked_by_layer and layers else mask
     return inputs
@@ -178,7 +195,9 @@ def count(fields):
         if fields['model_type'] in with_images:
             counts['flops'], tokens = count_images(*on_device(model, fields))
             return {**counts, **({'seq': tokens} if tokens != seq else {})}
-        with torch.no_grad(), FlopCounterMode(display=False) as counter, torch.device(device_of(fields['model_type'])):
+        # The counter asks for history where a module changes what it gives in place.
+        history = contextlib.nullcontext() if fields['model_type'] == 'deberta' else torch.no_grad()
+        with history, FlopCounterMode(display=False) as counter, torch.device(device_of(fields['model_type'])):
             model(**example(model))
         counts['flops'] = counter.get_total_flops()
         if length(model.config) != seq:

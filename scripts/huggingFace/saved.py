@@ -73,12 +73,14 @@ def example(model):
     if config.model_type in counts.with_images:
         return example_with_images(model)
     ids = lambda: torch.randint(3, config.get_text_config().vocab_size, (counts.batch, counts.length(config)))
+    if config.model_type == 'layoutlmv3':
+        return {'input_ids': ids(), **counts.page_image(config)}
     if config.model_type in {'clip', 'siglip'}:
         vision = config.vision_config
         image = torch.randn(counts.batch, vision.num_channels, vision.image_size, vision.image_size)
         return {'input_ids': ids(), 'pixel_values': image}
     if model.main_input_name == 'pixel_values':
-        return {'pixel_values': torch.randn(counts.batch, getattr(config, 'num_channels', 3), *counts.sides(config))}
+        return {'pixel_values': torch.randn(counts.batch, *counts.image_shape(config))}
     if config.model_type == 'audio-spectrogram-transformer':
         return {'input_values': torch.randn(counts.batch, config.max_length, config.num_mel_bins)}
     if model.main_input_name == 'input_values':

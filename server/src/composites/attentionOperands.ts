@@ -107,9 +107,17 @@ function takeScale(graph: Graph, chain: Chain): void {
 
 /** A number that a tensor is multiplied by before views of it are taken, as `q_proj(x) * scale` and heads after that. */
 export function scaleBefore(graph: Graph, name: string): string | undefined {
-  const chain = startAt(baseOf(graph, name), undefined);
+  const chain = startAt(beforeCopies(graph, name), undefined);
   takeScale(graph, chain);
   return chain.scale;
+}
+
+/** What a tensor is a view or a copy of: joining one tensor alone copies it. */
+function beforeCopies(graph: Graph, name: string): string {
+  const base = baseOf(graph, name);
+  const copy = producerOf(graph, base);
+  const [source, ...others] = copy?.type === 'Concat' ? copy.inputs : [];
+  return source === undefined || others.length > 0 ? base : beforeCopies(graph, source);
 }
 
 /** `Unsqueeze → Expand` before a reshape that joins the new axis with heads. */

@@ -13,7 +13,9 @@ export const convolutionalTypes: Readonly<Record<string, (fields: ConfigFields, 
   };
 
 /** Channels and blocks of each stage. */
-function stagesOf(fields: ConfigFields): readonly { readonly channels: number; readonly depth: number }[] {
+export function stagesOf(
+  fields: ConfigFields,
+): readonly { readonly channels: number; readonly depth: number }[] {
   const depths = fields.sizes('depths');
   const channels = fields.sizes('hidden_sizes');
   if (depths.length !== channels.length)

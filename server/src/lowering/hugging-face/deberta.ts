@@ -73,7 +73,7 @@ export function debertaV2(fields: ConfigFields, name: string): SpecParts {
       `embeddings_norm: ${norm}`,
       ...(drop > 0 ? [`embeddings_dropout: Dropout(${drop})`] : []),
       ...encoder,
-      ...headLines(fields, last, width, drop),
+      ...debertaHead(fields, last, width, drop),
     ],
   };
 }
@@ -245,7 +245,12 @@ function convolutionLines(
 }
 
 /** By the end of the class's name. */
-function headLines(fields: ConfigFields, encoder: string, width: number, drop: number): readonly string[] {
+export function debertaHead(
+  fields: ConfigFields,
+  encoder: string,
+  width: number,
+  drop: number,
+): readonly string[] {
   const architecture = fields.architecture ?? '';
   const dropped = (share: number, line: string): readonly string[] =>
     share > 0 ? [`${line}: Dropout(${share})`] : [];

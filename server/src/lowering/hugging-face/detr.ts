@@ -13,6 +13,9 @@ import type { SpecParts } from './specText.ts';
 
 const norm = layerNorm(1e-5)('hidden_size');
 
+/** Table Transformer (arXiv 2110.00061; modeling_table_transformer.py) normalizes before each part, and writes attention out. */
+const isPre = ({ type }: ConfigFields): boolean => type === 'table-transformer';
+
 export function detr(fields: ConfigFields, name: string): SpecParts {
   const given = fields.inner('backbone_config', 'timm_backbone');
   if (given !== undefined && given.type !== 'timm_backbone')
@@ -27,6 +30,7 @@ export function detr(fields: ConfigFields, name: string): SpecParts {
     fields.problems.push('positions that are learned are not known here');
   const queries = fields.size('num_queries');
   const share = fields.number('dropout', 0);
+  const pre = isPre(fields);
   const encoder = encoderLines(fields, share);
   const decoder = decoderLines(fields, share, queries);
   const isDetector = /ForObjectDetection$/.test(fields.architecture ?? '');
@@ -45,8 +49,8 @@ export function detr(fields: ConfigFields, name: string): SpecParts {
     blocks: {
       ...activationBlocks([...encoder, ...decoder]),
       ...backbone?.blocks,
-      'encoder_layer from input, positions': encoder,
-      'decoder_layer from input, memory, positions, query_positions': decoder,
+      [`encoder_layer from input, positions${pre ? ', mask' : ''}`]: encoder,
+      [`decoder_layer from input, memory, positions, query_positions${pre ? ', mask' : ''}`]: decoder,
     },
     layers: [
       ...(backbone?.lines ?? []),
@@ -54,13 +58,15 @@ export function detr(fields: ConfigFields, name: string): SpecParts {
       'flat: flatten(2)',
       'features: transpose(1, 2)',
       'positions: Buffer(1, places, hidden_size, computed=True)',
+      ...(pre ? ['mask: Buffer(1, 1, 1, places)'] : []),
       ...(share > 0 ? [`features_dropout: Dropout(${share}) from features`] : []),
-      `encoder: encoder_layer() * ${fields.size('encoder_layers')} from ${share > 0 ? 'features_dropout' : 'features'}, positions`,
+      `${pre ? 'encoder_layers' : 'encoder'}: encoder_layer() * ${fields.size('encoder_layers')} from ${share > 0 ? 'features_dropout' : 'features'}, positions${pre ? ', mask' : ''}`,
+      ...(pre ? [`encoder: ${norm}`] : []),
       `query_position_embeddings: Parameter(1, ${queries}, hidden_size)`,
       `query_positions: expand(query_position_embeddings, batch, ${queries}, hidden_size)`,
       `zeros: Buffer(1, ${queries}, hidden_size)`,
       `queries: expand(zeros, batch, ${queries}, hidden_size)`,
-      `decoder: decoder_layer() * ${fields.size('decoder_layers')} from queries, encoder, positions, query_positions`,
+      `decoder: decoder_layer() * ${fields.size('decoder_layers')} from queries, encoder, positions, query_positions${pre ? ', mask' : ''}`,
       `layernorm: ${norm}`,
       ...(isDetector
         ? [
@@ -89,6 +95,7 @@ function attentionOf(fields: ConfigFields, part: 'encoder' | 'decoder'): Attenti
     rotated: 0,
     causal: false,
     dropout: fields.number('attention_dropout', 0),
+    ...(isPre(fields) ? { written: true, scaledQuery: true, scale: 1, contiguous: true } : {}),
   };
 }
 
@@ -96,52 +103,91 @@ function attentionOf(fields: ConfigFields, part: 'encoder' | 'decoder'): Attenti
 function productLines(
   fields: ConfigFields,
   hidden: number,
-  source: string,
+  residual: string,
   share: number,
 ): readonly string[] {
+  const pre = isPre(fields);
+  const source = pre ? 'final_layer_norm' : residual;
   return [
+    ...(pre ? [`final_layer_norm: ${norm} from ${residual}`] : []),
     `fc1: Linear(${hidden}) from ${source}`,
     `activation_fn: ${activationCall(activationOf(fields, 'relu'))}`,
     ...dropoutLines('activation_dropout', fields.number('activation_dropout', 0)),
     'fc2: Linear(hidden_size)',
     ...dropoutLines('mlp_dropout', share),
-    `mlp_residual: add(${source}, ${share > 0 ? 'mlp_dropout' : 'fc2'})`,
-    `final_layer_norm: ${norm}`,
+    `mlp_residual: add(${residual}, ${share > 0 ? 'mlp_dropout' : 'fc2'})`,
+    ...(isPre(fields) ? [] : [`final_layer_norm: ${norm}`]),
   ];
 }
 
-/** A sum with what attention gives, normalized. */
-const residualLines = (name: string, attended: string, source: string, share: number): readonly string[] => [
+/** A sum with what attention gives, which is normalized where nothing was before. */
+const residualLines = (
+  fields: ConfigFields,
+  name: string,
+  attended: string,
+  source: string,
+  share: number,
+): readonly string[] => [
   ...dropoutLines(`${name}_dropout`, share),
   `${name}_residual: add(${source}, ${share > 0 ? `${name}_dropout` : attended})`,
-  `${name}_layer_norm: ${norm}`,
+  ...(isPre(fields) ? [] : [`${name}_layer_norm: ${norm}`]),
 ];
 
-const encoderLines = (fields: ConfigFields, share: number): readonly string[] => [
-  'placed: add(input, positions)',
-  ...attentionLines(attentionOf(fields, 'encoder'), { source: 'placed', values: 'input', length: 'places' }),
-  ...residualLines('self_attn', 'o_proj', 'input', share),
-  ...productLines(fields, fields.size('encoder_ffn_dim'), 'self_attn_layer_norm', share),
-];
+/** What attention reads, and what it is added to. */
+const startLines = (fields: ConfigFields, name: string, source: string): readonly string[] =>
+  isPre(fields) ? [`${name}_layer_norm: ${norm} from ${source}`] : [];
+
+function encoderLines(fields: ConfigFields, share: number): readonly string[] {
+  const pre = isPre(fields);
+  const read = pre ? 'self_attn_layer_norm' : 'input';
+  return [
+    ...startLines(fields, 'self_attn', 'input'),
+    `placed: add(${read}, positions)`,
+    ...attentionLines(
+      { ...attentionOf(fields, 'encoder'), ...(pre ? { mask: 'mask' } : {}) },
+      { source: 'placed', values: read, length: 'places' },
+    ),
+    ...residualLines(fields, 'self_attn', 'o_proj', 'input', share),
+    ...productLines(
+      fields,
+      fields.size('encoder_ffn_dim'),
+      pre ? 'self_attn_residual' : 'self_attn_layer_norm',
+      share,
+    ),
+  ];
+}
 
 function decoderLines(fields: ConfigFields, share: number, queries: number): readonly string[] {
   const attention = attentionOf(fields, 'decoder');
+  const pre = isPre(fields);
   const length = String(queries);
+  const read = pre ? 'self_attn_layer_norm' : 'input';
+  const between = pre ? 'self_attn_residual' : 'self_attn_layer_norm';
   return [
-    'placed: add(input, query_positions)',
-    ...attentionLines(attention, { source: 'placed', values: 'input', length }),
-    ...residualLines('self_attn', 'o_proj', 'input', share),
-    'query_placed: add(self_attn_layer_norm, query_positions)',
+    ...startLines(fields, 'self_attn', 'input'),
+    `placed: add(${read}, query_positions)`,
+    ...attentionLines(attention, { source: 'placed', values: read, length }),
+    ...residualLines(fields, 'self_attn', 'o_proj', 'input', share),
+    ...startLines(fields, 'encoder_attn', between),
+    `query_placed: add(${pre ? 'encoder_attn_layer_norm' : between}, query_positions)`,
     'memory_placed: add(memory, positions)',
-    ...attentionLines(attention, {
-      source: 'query_placed',
-      memory: 'memory_placed',
-      values: 'memory',
-      length,
-      memoryLength: 'places',
-      prefix: 'cross_',
-    }),
-    ...residualLines('encoder_attn', 'cross_o_proj', 'self_attn_layer_norm', share),
-    ...productLines(fields, fields.size('decoder_ffn_dim'), 'encoder_attn_layer_norm', share),
+    ...attentionLines(
+      { ...attention, ...(pre ? { mask: 'mask' } : {}) },
+      {
+        source: 'query_placed',
+        memory: 'memory_placed',
+        values: 'memory',
+        length,
+        memoryLength: 'places',
+        prefix: 'cross_',
+      },
+    ),
+    ...residualLines(fields, 'encoder_attn', 'cross_o_proj', between, share),
+    ...productLines(
+      fields,
+      fields.size('decoder_ffn_dim'),
+      pre ? 'encoder_attn_residual' : 'encoder_attn_layer_norm',
+      share,
+    ),
   ];
 }

@@ -162,7 +162,8 @@ function outputsOf(layers: readonly string[]): Pick<SpecParts, 'outputs'> {
   const nameOf = (line = ''): string => line.split(':')[0] ?? '';
   const unread = layers.filter(
     (line, index) =>
-      /^(seq_relationship|pooler_act):/.test(line) && layers[index + 1]?.includes(' from ') === true,
+      /^(seq_relationship|pooler_act|qa_outputs):/.test(line) &&
+      / from |\(encoder, /.test(layers[index + 1] ?? ''),
   );
   return unread.length === 0 ? {} : { outputs: [...unread.map(nameOf), nameOf(layers.at(-1))] };
 }
@@ -232,6 +233,18 @@ export const bertHead = (fields: ConfigFields): readonly string[] => {
 const pooledHead = (fields: ConfigFields): readonly string[] => {
   const head = bertHead(fields);
   return head.includes(firstToken) ? head : [...pooler, ...head];
+};
+
+/** The vector of a question or a passage, or where in it the answer stands (modeling_dpr.py). */
+const passageHead = (fields: ConfigFields): readonly string[] => {
+  const size = fields.optionalSize('projection_dim');
+  if (fields.architecture?.endsWith('Reader') !== true)
+    return [firstToken, ...(size === undefined ? [] : [`encode_proj: Linear(${size})`])];
+  if (size !== undefined)
+    fields.problems.push(
+      '`projection_dim` is above 0, which the class of transformers cannot read answers with',
+    );
+  return ['qa_outputs: Linear(2) from encoder', firstToken, 'qa_classifier: Linear(1)'];
 };
 
 /** A head of words that is wider than the layers and has weights of its own (modeling_rembert.py). */
@@ -369,6 +382,7 @@ export const encoderTypes: Readonly<Record<string, EncoderType>> = {
   'roberta-prelayernorm': (fields, name) => bertLike(fields, name, robertaHead, { pre: true }),
   'xlm-roberta-xl': (fields, name) =>
     bertLike(fields, name, robertaHead, { pre: true, embeddingNorm: false }),
+  dpr: (fields, name) => bertLike(fields, name, passageHead),
   'data2vec-text': roberta,
   roberta,
   'xlm-roberta': roberta,

@@ -15,6 +15,7 @@ import { clipTypes } from './clip.ts';
 import { ConfigFields } from './configFields.ts';
 import { convolutionalTypes } from './convolutional.ts';
 import { debertaV2 } from './deberta.ts';
+import { deberta } from './debertaV1.ts';
 import { decoderParts } from './decoder.ts';
 import { decoderTypes } from './decoderTypes.ts';
 import { depthAnything } from './depthAnything.ts';
@@ -26,18 +27,24 @@ import { esm } from './esm.ts';
 import { expertTypes } from './expertTypes.ts';
 import { gemma4 } from './gemma4.ts';
 import { imageTypes } from './imageText.ts';
+import { layoutLmV3 } from './layoutLmV3.ts';
 import type { DecoderType } from './llamaLike.ts';
 import { mambaTypes } from './mambaTypes.ts';
+import { mobileNetV1, mobileNetV2 } from './mobileNet.ts';
 import { modernBert } from './modernBert.ts';
 import { nomicBert } from './nomicBert.ts';
 import { notesOfConfig } from './notesOfConfig.ts';
+import { poolFormer } from './poolFormer.ts';
 import { linearAttentionTypes } from './qwen3Next.ts';
+import { regNet } from './regNet.ts';
 import { segformer } from './segformer.ts';
 import { t5, whisper } from './sequenceToSequence.ts';
 import { type SpecParts, specText } from './specText.ts';
 import { speechEncoder } from './speech.ts';
 import { swin } from './swin.ts';
+import { swinV2 } from './swinV2.ts';
 import { textPartOf } from './textPart.ts';
+import { videoMae, vivit } from './video.ts';
 import { vitTypes } from './vit.ts';
 import { yolos } from './yolos.ts';
 
@@ -142,12 +149,18 @@ const knownClasses =
 const ownClasses: Readonly<Record<string, RegExp>> = {
   'audio-spectrogram-transformer': /ForAudioClassification$/,
   beit: /ForMaskedImageModeling$/,
+  dpr: /(Encoder|Reader)$/,
+  videomae: /ForVideoClassification$/,
+  vivit: /ForVideoClassification$/,
   detr: /ForObjectDetection$/,
+  'table-transformer': /ForObjectDetection$/,
   yolos: /ForObjectDetection$/,
   depth_anything: /ForDepthEstimation$/,
   segformer: /ForSemanticSegmentation$/,
   wav2vec2: /ForCTC$/,
   hubert: /ForCTC$/,
+  wavlm: /ForCTC$/,
+  'data2vec-audio': /ForCTC$/,
   unispeech: /ForCTC$/,
   'unispeech-sat': /ForCTC$/,
 };
@@ -204,6 +217,8 @@ const types: Readonly<Record<string, WriteSpec>> = {
   dinov2,
   dinov2_with_registers: dinov2,
   'deberta-v2': debertaV2,
+  deberta,
+  layoutlmv3: layoutLmV3,
   ...bartTypes,
   ...clipTypes,
   ...convolutionalTypes,
@@ -212,7 +227,17 @@ const types: Readonly<Record<string, WriteSpec>> = {
   umt5: t5,
   whisper,
   swin,
+  'donut-swin': swin,
+  'maskformer-swin': swin,
+  swinv2: swinV2,
+  regnet: regNet,
+  mobilenet_v1: mobileNetV1,
+  mobilenet_v2: mobileNetV2,
+  poolformer: poolFormer,
+  videomae: videoMae,
+  vivit,
   detr,
+  'table-transformer': detr,
   depth_anything: depthAnything,
   yolos,
   beit,
@@ -220,6 +245,8 @@ const types: Readonly<Record<string, WriteSpec>> = {
   segformer,
   wav2vec2: speechEncoder,
   hubert: speechEncoder,
+  wavlm: speechEncoder,
+  'data2vec-audio': speechEncoder,
   unispeech: speechEncoder,
   'unispeech-sat': speechEncoder,
 };

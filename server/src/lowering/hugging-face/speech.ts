@@ -6,6 +6,7 @@
 import { activationBlocks, activationCall, activationOf, knownActivation } from './activations.ts';
 import { attentionLines } from './attentionLines.ts';
 import { type ConfigFields, labelsOf } from './configFields.ts';
+import { dropoutLines } from './dropoutLines.ts';
 import { selfAttention } from './encoderTypes.ts';
 import { layerNorm } from './normalizations.ts';
 import type { SpecParts } from './specText.ts';
@@ -23,10 +24,14 @@ export function speechEncoder(fields: ConfigFields, name: string): SpecParts {
   const stable = fields.flag('do_stable_layer_norm');
   const block = blockLines(fields, norm, stable);
   const drop = dropout(fields, 'hidden_dropout');
+  const share = fields.number('hidden_dropout', 0);
   const features = featureLines(fields);
-  const position = positionLines(fields, hidden);
+  const position =
+    fields.type === 'data2vec-audio' ? stackedPositionLines(fields, hidden) : positionLines(fields, hidden);
+  const isGated = fields.type === 'wavlm';
   const isMasked = fields.number('mask_time_prob', 0) > 0 || fields.number('mask_feature_prob', 0) > 0;
   const normalized = fields.flag('feat_proj_layer_norm', true);
+  const start = `${share > 0 ? 'embedding_dropout' : stable ? 'placed' : 'embedded'}`;
   const encoder = stable ? 'encoder_layers' : 'encoder';
   const head = headLines(fields, normalized);
   const layers = [
@@ -44,7 +49,8 @@ export function speechEncoder(fields: ConfigFields, name: string): SpecParts {
     `placed: add(${fields.number('feat_proj_dropout', 0) > 0 ? 'projection_dropout' : 'projection'}, position_embeddings)`,
     ...(stable ? [] : [`embedded: ${norm}`]),
     ...drop('embedding_dropout'),
-    `${encoder}: encoder_layer() * ${fields.size('num_hidden_layers')}`,
+    ...(isGated ? biasLines(fields) : []),
+    `${encoder}: encoder_layer() * ${fields.size('num_hidden_layers')}${isGated ? ` from ${start}, bias` : ''}`,
     ...(stable ? [`encoder: ${norm}`] : []),
     ...head,
   ];
@@ -57,9 +63,15 @@ export function speechEncoder(fields: ConfigFields, name: string): SpecParts {
   return {
     name,
     comments: [],
-    dims: { batch: 8, samples, hidden_size: hidden },
-    inputs: { wave: 'float32[batch, samples]' },
-    blocks: { ...activationBlocks([...block, ...layers]), encoder_layer: block },
+    dims: { batch: 8, samples, ...(isGated ? { steps: framesOf(fields) } : {}), hidden_size: hidden },
+    inputs: {
+      wave: 'float32[batch, samples]',
+      ...(isGated ? { distances: 'int64[steps, steps]' } : {}),
+    },
+    blocks: {
+      ...activationBlocks([...block, ...layers]),
+      [isGated ? 'encoder_layer from input, bias' : 'encoder_layer']: block,
+    },
     layers,
     ...(outputs.length > 1 ? { outputs } : {}),
   };
@@ -81,7 +93,7 @@ function featureLines(fields: ConfigFields): readonly string[] {
   const strides = fields.sizes('conv_stride');
   if (kernels.length !== channels.length || strides.length !== channels.length)
     fields.problems.push('`conv_dim`, `conv_kernel` and `conv_stride` must be equally long');
-  const all = fields.text('feat_extract_norm', 'group') === 'layer';
+  const all = fields.type === 'data2vec-audio' || fields.text('feat_extract_norm', 'group') === 'layer';
   const bias = fields.flag('conv_bias') ? '' : ', bias=False';
   const act = activationCall(knownActivation(fields, fields.text('feat_extract_activation', 'gelu')));
   return [
@@ -99,6 +111,93 @@ function featureLines(fields: ConfigFields): readonly string[] {
           : []),
       `conv_${index}_act: ${act}`,
     ]),
+  ];
+}
+
+/** Frames of a wave: a convolution after the other. */
+const framesOf = (fields: ConfigFields): string => {
+  const strides = fields.sizes('conv_stride');
+  return fields
+    .sizes('conv_kernel')
+    .reduce((length, kernel, index) => `((${length}-${kernel})//${strides[index] ?? 1}+1)`, 'samples');
+};
+
+/** Several convolutions behind each other (`Data2VecAudioPositionalConvEmbedding`). */
+function stackedPositionLines(fields: ConfigFields, hidden: number): readonly string[] {
+  const kernel = fields.size('conv_pos_kernel_size');
+  const groups = fields.size('num_conv_pos_embedding_groups');
+  if (hidden % groups !== 0)
+    fields.problems.push('`num_conv_pos_embedding_groups` must divide `hidden_size`');
+  const source = fields.number('feat_proj_dropout', 0) > 0 ? 'projection_dropout' : 'projection';
+  const act = activationCall(knownActivation(fields, fields.text('feat_extract_activation', 'gelu')));
+  return [
+    `channels: transpose(${source}, 1, 2)`,
+    ...Array.from({ length: fields.size('num_conv_pos_embeddings') }, (_, index) => [
+      `position_conv_${index}: Conv1d(hidden_size, kernel_size=${kernel}, padding=${Math.floor(kernel / 2)}, groups=${groups})`,
+      ...(kernel % 2 === 0 ? [`position_cut_${index}: slice(2, 0, -1)`] : []),
+      `position_last_${index}: transpose(1, 2)`,
+      `position_norm_${index}: LayerNorm(hidden_size, elementwise_affine=False)`,
+      `position_first_${index}: transpose(1, 2)`,
+      `position_act_${index}: ${act}`,
+    ]).flat(),
+    'position_embeddings: transpose(1, 2)',
+  ];
+}
+
+/** A trained number for each head and distance, which all layers of WavLM share (`compute_bias`). */
+const biasLines = (fields: ConfigFields): readonly string[] => {
+  const heads = fields.size('num_attention_heads');
+  return [
+    `rel_attn_embed: Embedding(${fields.size('num_buckets')}, ${heads}) from distances`,
+    'bias_of_heads: permute(2, 0, 1)',
+    'bias_once: unsqueeze(0)',
+    'bias_repeated: repeat(batch, 1, 1, 1)',
+    `bias: reshape(batch*${heads}, steps, steps)`,
+  ];
+};
+
+/** Attention whose bias frames open and close by gates (arXiv 2110.13900, section III.A; `WavLMAttention`), with frames before batches. */
+function gatedAttentionLines(fields: ConfigFields, source: string): readonly string[] {
+  const heads = fields.size('num_attention_heads');
+  const head = Math.floor(fields.size('hidden_size') / heads);
+  const projected = (part: 'q' | 'k' | 'v'): readonly string[] => [
+    `${part}_rows: cat((turned), dim=0)`,
+    `${part}_proj: Linear(hidden_size)`,
+    `${part}_split: reshape(steps, batch*${heads}, ${head})`,
+    `${part}_heads: transpose(0, 1)`,
+  ];
+  const dropped = fields.number('attention_dropout', 0);
+  return [
+    `gated: reshape(${source}, batch, steps, ${heads}, ${head})`,
+    'gated_heads: permute(0, 2, 1, 3)',
+    'gru_rel_pos_linear: Linear(8)',
+    `gru_split: reshape(batch, ${heads}, steps, 2, 4)`,
+    'gru_sums: sum(dim=-1)',
+    'gates: sigmoid()',
+    'gate_a, gate_b: chunk(2, dim=-1)',
+    `gru_rel_pos_const: Parameter(1, ${heads}, 1, 1)`,
+    'gate_scaled: mul(gate_b, gru_rel_pos_const)',
+    'gate_shifted: sub(1)',
+    'gate_mixed: mul(gate_a, gate_shifted)',
+    'gate_output: add(2)',
+    `gate_rows: reshape(batch*${heads}, steps, 1)`,
+    'gated_bias: mul(gate_rows, bias)',
+    `turned: transpose(${source}, 0, 1)`,
+    ...projected('q'),
+    ...projected('k'),
+    ...projected('v'),
+    `q_scaled: mul(q_heads, ${1 / Math.sqrt(head)})`,
+    'k_columns: transpose(k_heads, 1, 2)',
+    'products: bmm(q_scaled, k_columns)',
+    'scores: add(products, gated_bias)',
+    'weights: softmax(dim=-1)',
+    ...dropoutLines('kept_weights', dropped),
+    `attention: bmm(${dropped > 0 ? 'kept_weights' : 'weights'}, v_heads)`,
+    'joined: transpose(0, 1)',
+    'merged: reshape(steps*batch, hidden_size)',
+    'out_rows: Linear(hidden_size)',
+    'out_frames: reshape(steps, batch, hidden_size)',
+    'out_proj: transpose(0, 1)',
   ];
 }
 
@@ -136,7 +235,11 @@ function blockLines(fields: ConfigFields, norm: string, stable: boolean): readon
     names: { q_proj: 'q_proj', k_proj: 'k_proj', v_proj: 'v_proj', o_proj: 'out_proj', qkv_proj: 'qkv' },
   });
   // How many frames there are follows from the samples.
-  const attended = attentionLines(attention, { source: stable ? 'layer_norm' : 'input', length: '-1' });
+  const source = stable ? 'layer_norm' : 'input';
+  const attended =
+    fields.type === 'wavlm'
+      ? gatedAttentionLines(fields, source)
+      : attentionLines(attention, { source, length: '-1' });
   return [
     ...(stable ? [`layer_norm: ${norm}`] : []),
     ...attended,

@@ -68,7 +68,7 @@ export function swin(fields: ConfigFields, name: string): SpecParts {
       : []),
     ...(drop === undefined ? [] : [`embedded: ${drop}`]),
     ...stack,
-    `layernorm: ${norm(last)}`,
+    ...(fields.type === 'donut-swin' ? [] : [`layernorm: ${norm(last)}`]),
     'channels_first: transpose(1, 2)',
     'pooler: AdaptiveAvgPool1d(1)',
     'pooled: flatten(1)',
@@ -90,7 +90,7 @@ export function swin(fields: ConfigFields, name: string): SpecParts {
 }
 
 /** More blocks than any stage has. */
-const mostLayers = 256;
+export const mostLayers = 256;
 
 const dropoutOf = (fields: ConfigFields): string | undefined => {
   const share = fields.number('hidden_dropout_prob', 0);
@@ -122,6 +122,7 @@ function blockLines(fields: ConfigFields, stage: Stage, isShifted: boolean): rea
     outputBias: true,
     rotated: 0,
     causal: false,
+    written: fields.type !== 'swin',
     dropout: fields.number('attention_probs_dropout_prob', 0),
     scoreBias: isShifted ? 'bias_and_mask' : 'bias',
   };

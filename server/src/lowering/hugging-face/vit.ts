@@ -4,7 +4,7 @@
  */
 
 import { activationBlocks, activationCall, activationOf } from './activations.ts';
-import { attentionLines } from './attentionLines.ts';
+import { type Attention, attentionLines } from './attentionLines.ts';
 import { type ConfigFields, labelsOf } from './configFields.ts';
 import { dropoutLines } from './dropoutLines.ts';
 import { type EncoderType, selfAttention } from './encoderTypes.ts';
@@ -92,12 +92,15 @@ function spectrogram(fields: ConfigFields, name: string): SpecParts {
 }
 
 /** A block that normalizes what it reads, over `places`. */
-export function preNormBlock(fields: ConfigFields): readonly string[] {
+export function preNormBlock(
+  fields: ConfigFields,
+  changes: Partial<Attention> = { bias: fields.flag('qkv_bias', true) },
+): readonly string[] {
   const norm = layerNorm(fields.number('layer_norm_eps', 1e-12))('hidden_size');
   const share = fields.number('hidden_dropout_prob', 0);
   return [
     `layernorm_before: ${norm}`,
-    ...attentionLines(selfAttention(fields, { bias: fields.flag('qkv_bias', true) }), {
+    ...attentionLines(selfAttention(fields, changes), {
       source: 'layernorm_before',
       length: 'places',
     }),
