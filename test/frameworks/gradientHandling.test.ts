@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest';
 import type { WorkerGroup } from '../../server/src/frameworks/exchange.ts';
 import { resolveFramework } from '../../server/src/frameworks/registry.ts';
 
-const group = (gpus: number): WorkerGroup => ({
+const group = (gpus: number, nodes = 1): WorkerGroup => ({
   gpus,
-  nodes: 1,
-  gpusPerNode: gpus,
+  nodes,
+  gpusPerNode: gpus / nodes,
   operators: 1,
   precision: 'bf16',
 });
@@ -15,7 +15,7 @@ const middle = { adds: true, sends: false };
 const last = { adds: true, sends: true };
 const only = { adds: false, sends: true };
 
-/** Bytes per element, each tensor read or written counted once, and launches per gradient. */
+/** Bytes per element, each tensor read or written counted once, and launches per gradient; nodes, where not one. */
 const cases = [
   // Nothing is added to and nobody is sent to.
   ['pytorch-ddp', {}, 1, only, 0, 0],
@@ -39,6 +39,9 @@ const cases = [
   // The shard of 8 is added to: 12 / 8.
   ['pytorch-fsdp', { 'reduce-dtype': 'fp32' }, 8, last, 19.5, 0],
   ['pytorch-fsdp', {}, 1, only, 4, 0],
+  // On two nodes of 4 a shard is one of 4: 12 / 4; with full sharding one of 8.
+  ['pytorch-fsdp', { sharding: 'hybrid' }, 8, last, 8 + 3, 0, 2],
+  ['pytorch-fsdp', {}, 8, last, 8 + 1.5, 0, 2],
   // DeepSpeed: copied into the buffer (2 + 2), divided there (2 + 2).
   ['deepspeed-zero', {}, 8, only, 8, 2],
   ['deepspeed-zero', { stage: '1' }, 8, last, 14, 3],
@@ -65,8 +68,12 @@ test('a stage of torchtitan adds up micro-batches in fp32, and copies what it ga
 });
 
 describe('bytes per element that a pass moves of its gradients', () => {
-  test.each(cases)('%s %j, %d GPUs, %j', (name, options, gpus, pass, bytesPerElement, launches) => {
-    const { behaviour } = resolveFramework({ name, options });
-    expect(behaviour.handleGradients?.(group(gpus), pass, 'bf16')).toEqual({ bytesPerElement, launches });
-  });
+  test.each(cases)(
+    '%s %j, %d GPUs, %j',
+    (name, options, gpus, pass, bytesPerElement, launches, nodes?: number) => {
+      const { behaviour } = resolveFramework({ name, options });
+      const handled = behaviour.handleGradients?.(group(gpus, nodes), pass, 'bf16');
+      expect(handled).toEqual({ bytesPerElement, launches });
+    },
+  );
 });

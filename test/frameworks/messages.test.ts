@@ -176,26 +176,30 @@ test.each(table)('%s', (row, expected) => {
   expect(exchange === undefined ? '  none' : exchangeText(exchange)).toBe(expected);
 });
 
-test('every framework has a row, and every option of its own, but those of its kernels', () => {
+test('every framework has a row, and every option of its own and each value that it lists, but those of its kernels', () => {
   const ofKernels = new Set([...eagerOptions, ...cudnnEraOptions].map(({ name }) => name));
+  const choices = table.map(([row]) => row.split(' ')[0]?.split(',') ?? []);
   const missing = frameworks.flatMap(({ name, options }) => {
-    const rows = table
-      .map(([row]) => row)
-      .filter((row) => row.startsWith(`${name} `) || row.startsWith(`${name},`));
+    const own = choices.filter(([framework]) => framework === name);
+    const wanted = options
+      .filter((option) => !ofKernels.has(option.name) && !inputOptions.has(option.name))
+      .flatMap((option) => {
+        const values = option.expects.choices?.filter((value) => value !== option.default);
+        return values?.map((value) => `${option.name}=${value}`) ?? [`${option.name}=`];
+      });
     return [
-      ...(rows.length === 0 ? [name] : []),
-      ...options
-        .filter(
-          (option) =>
-            !ofKernels.has(option.name) &&
-            !inputOptions.has(option.name) &&
-            !rows.some((row) => row.includes(`,${option.name}=`)),
-        )
-        .map((option) => `${name},${option.name}`),
+      ...(own.length === 0 ? [name] : []),
+      ...wanted
+        .filter((start) => !own.some((pairs) => pairs.some((pair) => isOf(pair, start))))
+        .map((start) => `${name},${start}`),
     ];
   });
   expect(missing).toEqual([]);
 });
+
+/** `start` is an option with a value, or with any. */
+const isOf = (pair: string, start: string): boolean =>
+  start.endsWith('=') ? pair.startsWith(start) : pair === start;
 
 /** Of CNTK: how it reads, not what it sends. */
 const inputOptions = new Set(['distributed-reading', 'reader']);

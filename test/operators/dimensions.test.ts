@@ -6,30 +6,16 @@
  * the output dimensions that it is in are larger, by as much.
  */
 
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { applicationOf, mapOfRecord, type RecordedCase } from '../../scripts/dimensions/recordedCase.ts';
-import { probes } from '../../scripts/operatorsPage.ts';
+import { mapOfRecord } from '../../scripts/dimensions/recordedCase.ts';
 import { isUnknown } from '../../server/src/model/dimension.ts';
 import { isKnownShape } from '../../server/src/model/graph.ts';
-import { attributesOf } from '../../server/src/operators/context.ts';
 import type { OperatorDefinition } from '../../server/src/operators/definition.ts';
 import { type Factor, roleOf } from '../../server/src/operators/dimensionMap.ts';
 import { knownOperators } from '../../server/src/operators/registry.ts';
+import { casesOf, proofs } from './casesOfOperators.ts';
 import { type DimensionCase, grown, grownShape, inferenceOf, mapOf } from './dimensionCases.ts';
-
-interface Proof extends RecordedCase {
-  readonly factors: readonly Factor[];
-  /** One for each factor. */
-  readonly results: readonly ('equal' | 'single' | 'coupled')[];
-}
-
-const proofs: readonly Proof[] = readFileSync(join(import.meta.dirname, 'dimensions.jsonl'), 'utf8')
-  .trim()
-  .split('\n')
-  .map((line): Proof => JSON.parse(line));
 
 /** Operators that nothing at hand executes, or that have no dimensions. */
 const notExecuted: Readonly<Record<string, readonly string[]>> = {
@@ -102,36 +88,6 @@ describe('parts put together are the whole', () => {
     }
   });
 });
-
-/** What was executed, and what the definition accepts of the usual kinds of inputs. */
-const casesOf = (definition: OperatorDefinition): readonly DimensionCase[] => [
-  ...proofs.flatMap((proof) => {
-    const application = applicationOf(proof);
-    return application?.definition === definition && inferenceOf(application).problem === undefined
-      ? [application]
-      : [];
-  }),
-  ...casesOfProbes(definition),
-];
-
-const casesOfProbes = (definition: OperatorDefinition): readonly DimensionCase[] =>
-  probes.flatMap((probe) =>
-    [1, 4].flatMap((outputCount): readonly DimensionCase[] => {
-      const given: DimensionCase = {
-        definition,
-        opset: definition.since,
-        inputs: probe.inputs,
-        contents: probe.inputs.map((type, index) => {
-          const elements = probe.contents?.[index];
-          const shape = type.kind === 'tensor' && isKnownShape(type.shape) ? type.shape : [];
-          return elements && { shape: shape.filter((size) => typeof size === 'number'), elements };
-        }),
-        attributes: attributesOf(probe.attributes ?? {}),
-        outputCount,
-      };
-      return inferenceOf(given).problem === undefined ? [given] : [];
-    }),
-  );
 
 describe('a factor that grows makes exactly its dimensions larger', () => {
   test.each(knownOperators().map((definition) => [nameOf(definition), definition] as const))(
