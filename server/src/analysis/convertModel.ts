@@ -19,7 +19,7 @@ import { readOnnxText } from '../formats/onnx-text/readOnnxText.ts';
 import { sniffFormat } from '../formats/sniffFormat.ts';
 import { specOfConfig } from '../lowering/hugging-face/specOfConfig.ts';
 import type { TensorLiteral } from '../model/attribute.ts';
-import { bitsPerElement } from '../model/elementType.ts';
+import { storedBytes } from '../model/elementType.ts';
 import { formatBytes, formatCount } from '../model/format.ts';
 import type { Issue } from '../model/issue.ts';
 import { bytes } from '../model/units.ts';
@@ -253,8 +253,7 @@ function descriptionsNote({ descriptions = 0 }: OnnxModel): readonly string[] {
   return [`${what} (doc_string) of graph, nodes or tensors not carried over; that of the model is`];
 }
 
-const bytesOf = (tensor: TensorLiteral): number =>
-  Math.ceil((elementCount(tensor) * (bitsPerElement(tensor.elementType) ?? 0)) / 8);
+const bytesOf = (tensor: TensorLiteral): number => storedBytes(tensor.elementType, elementCount(tensor));
 
 function filledNote(
   name: string,

@@ -5,6 +5,7 @@
  * either. Data of people is skewed and meets fewer.
  */
 
+import { itemAt } from '../model/at.ts';
 import type { Graph, LayerMarks, Operator } from '../model/graph.ts';
 import type { BoundTensor } from '../operators/definition.ts';
 import type { TrainingGraph } from './modelAnalysis.ts';
@@ -64,13 +65,13 @@ function findTables(training: TrainingGraph): readonly EmbeddingTable[] {
     ? marksByOperator(analysis.layers)
     : undefined;
   return analysis.parameters.flatMap(({ name, operators }, index): readonly EmbeddingTable[] => {
-    const own = operators.map((position) => reading.graph.operators[reading.place(position)]);
+    const own = operators.map((position) => itemAt(reading.graph.operators, reading.place(position)));
     const [first] = own;
     if (first === undefined || !own.every((operator) => isLookup(operator, reading))) return [];
     // Of copies of a block, the one that stands for them has the sizes.
     const table = reading.tensors.get(first.inputs[0] ?? '');
     const [rows, width] = table?.dimensions ?? [];
-    const results = own.map((operator) => reading.tensors.get(operator?.outputs[0] ?? ''));
+    const results = own.map((operator) => reading.tensors.get(operator.outputs[0] ?? ''));
     if (rows === undefined || width === undefined || width === 0 || name === '') return [];
     if (results.includes(undefined)) return [];
     const elements = results.reduce((total, result) => total + (result?.elements ?? Number.NaN), 0);
@@ -102,8 +103,8 @@ function readingOf(training: TrainingGraph): Reading {
 }
 
 /** Gather of rows of a matrix that it reads as its first input. */
-function isLookup(operator: Operator | undefined, { graph, tensors }: Reading): boolean {
-  if (operator?.type !== 'Gather' || operator.domain !== '') return false;
+function isLookup(operator: Operator, { graph, tensors }: Reading): boolean {
+  if (operator.type !== 'Gather' || operator.domain !== '') return false;
   const axis = operator.attributes.get('axis');
   const [table = '', indices = ''] = operator.inputs;
   if (graph.values.get(table)?.role !== 'parameter' || graph.values.get(indices)?.content !== undefined)
@@ -114,7 +115,7 @@ function isLookup(operator: Operator | undefined, { graph, tensors }: Reading): 
 /** Bags add rows in the operator behind the lookup; with several lookups each goes by itself. */
 function resultOf(
   positions: readonly number[],
-  operators: readonly (Operator | undefined)[],
+  operators: readonly Operator[],
   { graph, tensors }: Reading,
 ): LookupResult {
   let elements = 0;
@@ -122,18 +123,17 @@ function resultOf(
   let to: number | undefined;
   let areBags = true;
   for (const [index, operator] of operators.entries()) {
-    const position = positions[index] ?? 0;
-    const shift = position - (operator?.index ?? 0);
-    const rows = operator?.outputs[0] ?? '';
+    const shift = itemAt(positions, index) - operator.index;
+    const rows = operator.outputs[0] ?? '';
     const readers = graph.values.get(rows)?.consumers ?? [];
     const adding = readers.length === 1 ? graph.operators[readers[0] ?? -1] : undefined;
     const isBag = adding !== undefined && addsRows(adding);
     const last = isBag ? adding : operator;
     areBags &&= isBag;
-    const name = last?.outputs[0] ?? '';
+    const name = last.outputs[0] ?? '';
     const [reader] = graph.values.get(name)?.consumers ?? [];
     elements += tensors.get(name)?.elements ?? 0;
-    from = Math.max(from, (last?.index ?? 0) + shift);
+    from = Math.max(from, last.index + shift);
     if (reader !== undefined) to = Math.min(to ?? reader + shift, reader + shift);
   }
   return { elements, isBag: areBags, from, to };

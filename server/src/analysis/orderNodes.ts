@@ -5,6 +5,8 @@
  * Roots are taken in file order, so that a file in topological order keeps its order. Iterative and linear.
  */
 
+import { intAt } from '../model/at.ts';
+
 export interface NodeOrder {
   /** Node numbers, every node after those it depends on (inside a cycle, in the order found). */
   readonly order: readonly number[];
@@ -22,7 +24,7 @@ export function orderNodes(dependencies: readonly (readonly number[])[]): NodeOr
   const found = new Int32Array(count).fill(-1);
   const lowest = new Int32Array(count);
   const next = new Int32Array(count);
-  const pending = new Uint8Array(count);
+  const pending = new Int32Array(count);
   const order: number[] = [];
   const cycles: number[][] = [];
   const component: number[] = [];
@@ -39,23 +41,23 @@ export function orderNodes(dependencies: readonly (readonly number[])[]): NodeOr
   };
 
   for (let root = 0; root < count; root += 1) {
-    if (at(found, root) >= 0) continue;
+    if (intAt(found, root) >= 0) continue;
     enter(root);
     for (let node = path.at(-1); node !== undefined; node = path.at(-1)) {
-      const edge = at(next, node);
+      const edge = intAt(next, node);
       const dependency = dependencies[node]?.[edge];
       if (dependency !== undefined) {
         next[node] = edge + 1;
-        if (at(found, dependency) < 0) enter(dependency);
-        else if (at(pending, dependency) === 1) {
-          lowest[node] = Math.min(at(lowest, node), at(found, dependency));
+        if (intAt(found, dependency) < 0) enter(dependency);
+        else if (intAt(pending, dependency) === 1) {
+          lowest[node] = Math.min(intAt(lowest, node), intAt(found, dependency));
         }
         continue;
       }
       path.pop();
       const parent = path.at(-1);
-      if (parent !== undefined) lowest[parent] = Math.min(at(lowest, parent), at(lowest, node));
-      if (at(lowest, node) !== at(found, node)) continue;
+      if (parent !== undefined) lowest[parent] = Math.min(intAt(lowest, parent), intAt(lowest, node));
+      if (intAt(lowest, node) !== intAt(found, node)) continue;
       const members = component.splice(component.lastIndexOf(node)).sort((a, b) => a - b);
       for (const member of members) pending[member] = 0;
       for (const member of members) order.push(member);
@@ -64,5 +66,3 @@ export function orderNodes(dependencies: readonly (readonly number[])[]): NodeOr
   }
   return { order, cycles };
 }
-
-const at = (values: Int32Array | Uint8Array, index: number): number => values[index] ?? 0;

@@ -1,5 +1,6 @@
 /** Which operators backward computes again together: those that lines of a layer spec mark, and the blocks of a model. */
 
+import { entryAt } from '../model/at.ts';
 import type { Layer } from '../model/graph.ts';
 import { memoizeRecent } from '../model/memoizeRecent.ts';
 import type { Checkpoint } from '../model/scenario.ts';
@@ -68,7 +69,7 @@ function findGroups(
     if (block !== undefined && !ordinals.has(block)) ordinals.set(block, ordinals.size);
     // The second block is the first that is computed again (torchtitan, activation_checkpoint.py, `ac_freq`).
     const isKept =
-      checkpoint === 'alternate-block' && block !== undefined && (ordinals.get(block) ?? 0) % 2 === 0;
+      checkpoint === 'alternate-block' && block !== undefined && entryAt(ordinals, block) % 2 === 0;
     const ofLayer = block ?? marks?.recomputed;
     if (ofLayer === undefined || isKept) continue;
     for (const operator of operators) {

@@ -4,6 +4,7 @@
  * 1711.00937).
  */
 
+import { tally } from '../model/tally.ts';
 import type { FlatNode } from './expandFunctions.ts';
 
 /** The differences that no gradient passes behind. */
@@ -14,8 +15,7 @@ export function straightThrough(nodes: readonly FlatNode[]): ReadonlySet<string>
     return maker?.type === 'Identity' && maker.inputs[0] !== undefined ? behindCopies(maker.inputs[0]) : name;
   };
   const readers = new Map<string, number>();
-  for (const { node } of nodes)
-    for (const name of node.inputs) readers.set(name, (readers.get(name) ?? 0) + 1);
+  for (const { node } of nodes) for (const name of node.inputs) tally(readers, name);
   const differences = new Set<string>();
   for (const { node } of nodes) {
     if (node.type !== 'Add') continue;

@@ -9,6 +9,7 @@
 
 import type { OnnxGraph, OnnxNode } from '../formats/onnx/syntax.ts';
 import type { TensorLiteral } from '../model/attribute.ts';
+import { tally } from '../model/tally.ts';
 import { type Constants, constantsOf } from './constantsOfNodes.ts';
 import type { FlatNode } from './expandFunctions.ts';
 import { renameNode } from './renameNode.ts';
@@ -163,7 +164,7 @@ function withoutUnread(
   const readers = new Map<string, number>();
   const makers = new Map<string, FlatNode>();
   for (const flat of nodes) {
-    for (const name of readNames(flat.node)) readers.set(name, (readers.get(name) ?? 0) + 1);
+    for (const name of readNames(flat.node)) tally(readers, name);
     for (const name of flat.node.outputs) if (sequences.has(name)) makers.set(name, flat);
   }
   const dropped = new Set<FlatNode>();
@@ -173,9 +174,8 @@ function withoutUnread(
     if (maker === undefined || graphOutputs.has(name) || dropped.has(maker)) continue;
     dropped.add(maker);
     for (const input of maker.node.inputs) {
-      const left = (readers.get(input) ?? 0) - 1;
-      readers.set(input, left);
-      if (left === 0) unread.push(input);
+      tally(readers, input, -1);
+      if (readers.get(input) === 0) unread.push(input);
     }
   }
   return nodes.filter((flat) => !dropped.has(flat));

@@ -1,5 +1,7 @@
 /** Pieces of a lane that are too thin to be seen become one: a step of thousands of operators stays a small drawing. */
 
+import { tally } from '../model/tally.ts';
+
 export interface Segment {
   readonly name: string;
   readonly kind: string;
@@ -58,6 +60,6 @@ export function mergeSegments(
 
 function longestKind(run: readonly Segment[]): string {
   const times = new Map<string, number>();
-  for (const { kind, start, end } of run) times.set(kind, (times.get(kind) ?? 0) + end - start);
+  for (const { kind, start, end } of run) tally(times, kind, end - start);
   return [...times].reduce((most, each) => (each[1] > most[1] ? each : most), ['', -1])[0];
 }

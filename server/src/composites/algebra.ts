@@ -4,6 +4,7 @@
  */
 
 import type { Graph } from '../model/graph.ts';
+import { tally } from '../model/tally.ts';
 import { beforeCasts, isPassed, producerOf, scalarOf, soleReader } from './flow.ts';
 
 /** A value as `coefficient · Π factorⁿ`. */
@@ -45,7 +46,7 @@ export function productOf(graph: Graph, name: string): Product {
       }
     }
     const source = beforeCasts(graph, value);
-    powers.set(source, (powers.get(source) ?? 0) + power);
+    tally(powers, source, power);
   };
   expand(name, 1, true);
   return { coefficient, powers, operators };
@@ -111,7 +112,7 @@ export function sumOf(graph: Graph, name: string): Sum {
       }
     }
     const source = beforeCasts(graph, value);
-    weights.set(source, (weights.get(source) ?? 0) + weight);
+    tally(weights, source, weight);
   };
   expand(name, 1, true);
   return { constant, weights, operators };

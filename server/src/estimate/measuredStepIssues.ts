@@ -3,6 +3,7 @@
 import { formatTime } from '../model/format.ts';
 import type { Layer } from '../model/graph.ts';
 import type { Issue } from '../model/issue.ts';
+import { knownPart } from '../model/knownPart.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
 import type { Scenario } from '../model/scenario.ts';
 import type { StepCost } from '../model/stepCost.ts';
@@ -37,7 +38,7 @@ export function measuredLayerIssues(
     const measured = measurements.layers.get(name);
     return [measured?.forward, mode === 'training' ? measured?.backward : undefined];
   });
-  const all = seconds(times.reduce<number>((total, time) => total + (time ?? 0), 0));
+  const all = seconds(times.reduce<number>((total, time) => total + knownPart(time), 0));
   if (all <= step * (1 + 1e-9)) return [];
   return [
     {

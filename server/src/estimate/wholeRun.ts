@@ -9,6 +9,7 @@
 import type { Placement } from '../communication/placement.ts';
 import type { InputHandling } from '../frameworks/exchange.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
+import { knownPart } from '../model/knownPart.ts';
 import type { Scenario } from '../model/scenario.ts';
 import type { RunCost } from '../model/stepCost.ts';
 import { type Seconds, seconds } from '../model/units.ts';
@@ -30,7 +31,7 @@ export function wholeRun(
   if (run === undefined || steps === undefined) return undefined;
   const loading = loadingTime(scenario, cluster, placement, handling);
   const isKnown = run.start !== undefined && loading !== null;
-  const known = seconds((run.start ?? 0) + (loading ?? 0));
+  const known = seconds(knownPart(run.start) + knownPart(loading));
   const time = seconds(known + steps * step);
   const price = priceOfRun(scenario, time);
   const offer = run.price?.offer;

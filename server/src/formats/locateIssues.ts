@@ -1,5 +1,6 @@
 /** Issues of a text that no editor shows: where they are is said in words. */
 
+import { itemAt } from '../model/at.ts';
 import type { Issue } from '../model/issue.ts';
 
 /** The issues with line and column in front of their messages; those that have them stay as they are. */
@@ -10,7 +11,7 @@ export function locateIssues(issues: readonly Issue[], text: string): readonly I
     if (span === undefined) return issue;
     starts ??= lineStarts(text);
     const line = lineAt(starts, span.start);
-    const column = span.start - (starts[line] ?? 0) + 1;
+    const column = span.start - itemAt(starts, line) + 1;
     const place = `line ${line + 1}, column ${column}: `;
     return message.startsWith(place) ? issue : { ...issue, message: `${place}${message}` };
   });
@@ -34,7 +35,7 @@ function lineAt(starts: readonly number[], offset: number): number {
   let last = starts.length - 1;
   while (first < last) {
     const middle = Math.ceil((first + last) / 2);
-    if ((starts[middle] ?? 0) <= offset) first = middle;
+    if (itemAt(starts, middle) <= offset) first = middle;
     else last = middle - 1;
   }
   return first;

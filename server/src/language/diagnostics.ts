@@ -1,9 +1,11 @@
 /** Issues of the file and findings of the estimate, each on the narrowest range it concerns. */
 
+import { entryAt } from '../model/at.ts';
 import type { Issue, Repair, Severity } from '../model/issue.ts';
 import { causesOf, type IssueCode } from '../model/issueCodes.ts';
 import { meantName } from '../model/nearestName.ts';
 import type { Finding, FindingChange } from '../model/stepCost.ts';
+import { tally } from '../model/tally.ts';
 import { misspeltDefinition } from './misspeltDefinition.ts';
 import {
   firstRange,
@@ -41,13 +43,13 @@ export function diagnostics(view: ModelView): readonly Diagnostic[] {
     diagnosticsOf(each).map((diagnostic) => ({ ...diagnostic, model: each.part?.name ?? '' })),
   );
   const count = new Map<string, number>();
-  for (const each of all) count.set(keyOf(each), (count.get(keyOf(each)) ?? 0) + 1);
+  for (const each of all) tally(count, keyOf(each));
   // What is so in one model only says in which, unless it stands on that model's own line.
   const named = all.map((each) => {
     const own = viewOfModel(view, each.model).part;
     const { line } = each.range.start;
     const isOwn = own !== undefined && own.firstLine <= line && line <= own.lastLine;
-    const isShared = (count.get(keyOf(each)) ?? 0) === views.length;
+    const isShared = entryAt(count, keyOf(each)) === views.length;
     return { diagnostic: each, shown: isOwn || isShared ? each.message : `${each.model}: ${each.message}` };
   });
   const seen = new Set<string>();

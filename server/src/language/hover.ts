@@ -11,6 +11,7 @@ import {
   formatSpread,
   formatTime,
 } from '../model/format.ts';
+import { knownPart } from '../model/knownPart.ts';
 import { printable } from '../model/readableIssues.ts';
 import type { LayerCost } from '../model/stepCost.ts';
 import { bytes, type Seconds } from '../model/units.ts';
@@ -74,7 +75,7 @@ function rowLines(view: ModelView, row: LayerRow): readonly string[] {
   const [layer] = row.layers;
   const single = row.layers.length === 1 ? layer : undefined;
   const step = view.estimate.cost?.totals.time.step ?? null;
-  const time = cost.time.forward + cost.time.backward + (cost.time.exposed ?? 0);
+  const time = cost.time.forward + cost.time.backward + knownPart(cost.time.exposed);
   const share = step === null || step === 0 ? '' : `${formatPercent(time / step)} of the step`;
   const measured = measuredTime(row, view.measurements);
   const optimizer = view.estimate.cost?.scenario.optimizer ?? 'none';
@@ -145,7 +146,9 @@ function workLine(row: LayerRow, single: LayerCost | undefined, bound: (text: st
     return cell('FLOPs', `${text}${boundText(single)}`);
   }
   const operations = (direction: 'forward' | 'backward'): string =>
-    bound(formatOperations(row.layers.reduce((sum, layer) => sum + (layer.operations[direction] ?? 0), 0)));
+    bound(
+      formatOperations(row.layers.reduce((sum, layer) => sum + knownPart(layer.operations[direction]), 0)),
+    );
   return cell('element-wise', `${pair(operations('forward'), operations('backward'))}${boundText(single)}`);
 }
 

@@ -1,6 +1,7 @@
 /** The cost of one line: the sum over the layers that stand on it. */
 
 import { formatTime } from '../model/format.ts';
+import { knownPart } from '../model/knownPart.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
 import type { LayerCost } from '../model/stepCost.ts';
 import { type Bytes, bytes, type Flops, flops, type Seconds, seconds } from '../model/units.ts';
@@ -43,16 +44,16 @@ export function lineCost(row: LayerRow): LineCost {
   for (const layer of row.layers) {
     const { time, memory } = layer;
     parameters += layer.parameters;
-    flopsForward += layer.flops.forward ?? 0;
-    flopsBackward += (layer.flops.backwardData ?? 0) + (layer.flops.backwardWeight ?? 0);
-    forward += time.forward ?? 0;
-    backward += time.backward ?? 0;
-    communication += time.communication ?? 0;
+    flopsForward += knownPart(layer.flops.forward);
+    flopsBackward += knownPart(layer.flops.backwardData) + knownPart(layer.flops.backwardWeight);
+    forward += knownPart(time.forward);
+    backward += knownPart(time.backward);
+    communication += knownPart(time.communication);
     if (time.exposedCommunication === null) exposed = null;
     else if (exposed !== null) exposed += time.exposedCommunication;
-    gradient += memory.gradient ?? 0;
-    saved += memory.activations ?? 0;
-    optimizerState += memory.optimizerState ?? 0;
+    gradient += knownPart(memory.gradient);
+    saved += knownPart(memory.activations);
+    optimizerState += knownPart(memory.optimizerState);
     if (!isWhole(layer)) exact = false;
     if (time.forward !== null || layer.flops.forward !== null) unknown = false;
   }
@@ -95,7 +96,7 @@ export function measuredTime(
       continue;
     }
     found = true;
-    total += (measured.forward ?? 0) + (measured.backward ?? 0);
+    total += knownPart(measured.forward) + knownPart(measured.backward);
   }
   return found ? seconds(total) : undefined;
 }

@@ -1,6 +1,7 @@
 /** A misspelt word of ONNX text or of a Caffe net becomes the nearest one that is known; a comma that is missing is put. */
 
 import { readOnnxText } from '../formats/onnx-text/readOnnxText.ts';
+import { itemAt } from '../model/at.ts';
 import type { TextSpan } from '../model/issue.ts';
 import { meantName, nearestName } from '../model/nearestName.ts';
 import { knownOperators } from '../operators/registry.ts';
@@ -108,7 +109,7 @@ const missingValue = (view: ModelView, { code, message }: Diagnostic): string | 
 function linesOfNode({ text, nodeLines }: ModelView, line: number, source: string): TextSpan {
   const next = nodeLines.find((each) => each > line);
   const end = next === undefined ? undefined : text.starts[next];
-  return { start: text.starts[line] ?? 0, end: end ?? source.length };
+  return { start: itemAt(text.starts, line), end: end ?? source.length };
 }
 
 function unquoted(source: string, { start, end }: TextSpan): TextSpan {

@@ -3,6 +3,7 @@
  * ends without blanks. Words, comments and line breaks stay as they are.
  */
 
+import { itemAt } from '../model/at.ts';
 import type { TextEdit } from './textEdit.ts';
 import { splitLines } from './textLines.ts';
 
@@ -28,7 +29,7 @@ export function reindent(
   let isLabelled = false;
   for (const [line, content] of text.lines.entries()) {
     if (line > last) break;
-    const start = text.starts[line] ?? 0;
+    const start = itemAt(text.starts, line);
     const written = content.trim();
     // A line inside a string is part of what it says.
     const isInString = quote !== undefined;

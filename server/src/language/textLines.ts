@@ -1,5 +1,6 @@
 /** A text by lines, and positions in it. Lines end with `\n`; a `\r` before it belongs to no line. */
 
+import { itemAt } from '../model/at.ts';
 import type { TextSpan } from '../model/issue.ts';
 
 /** Zero-based line and UTF-16 character, as editors count. */
@@ -36,17 +37,18 @@ export function positionAt(text: TextLines, offset: number): Position {
   let high = text.starts.length - 1;
   while (low < high) {
     const middle = Math.ceil((low + high) / 2);
-    if ((text.starts[middle] ?? 0) <= offset) low = middle;
+    if (itemAt(text.starts, middle) <= offset) low = middle;
     else high = middle - 1;
   }
-  const character = Math.max(0, offset - (text.starts[low] ?? 0));
+  const character = Math.max(0, offset - itemAt(text.starts, low));
   return { line: low, character: Math.min(character, lineLength(text, low)) };
 }
 
 /** The offset of a position; positions outside the text are moved into it. */
 export function offsetAt(text: TextLines, { line, character }: Position): number {
   const start = text.starts[line];
-  if (start === undefined) return (text.starts.at(-1) ?? 0) + lineLength(text, text.lines.length - 1);
+  if (start === undefined)
+    return itemAt(text.starts, text.starts.length - 1) + lineLength(text, text.lines.length - 1);
   return start + Math.min(character, lineLength(text, line));
 }
 

@@ -17,6 +17,12 @@ export function intAt(column: Int32Array, index: number): number {
   return value;
 }
 
+export function byteAt(column: Uint8Array, index: number): number {
+  const value = column[index];
+  if (value === undefined) throw pastEnd(index, column.length);
+  return value;
+}
+
 export function itemAt<Item>(list: readonly Item[], index: number): Item {
   const item = list[index];
   if (item === undefined) throw pastEnd(index, list.length);

@@ -89,7 +89,8 @@ export function addDimensions(left: Dimension, right: Dimension): Dimension {
 function addNumber(dimension: KnownDimension, number: number): Dimension {
   if (typeof dimension === 'number') return dimension + number;
   const { terms } = dimension;
-  const constant = terms.at(-1)?.factors.length === 0 ? (terms.at(-1)?.coefficient ?? 0) : undefined;
+  const last = terms.at(-1);
+  const constant = last?.factors.length === 0 ? last.coefficient : undefined;
   const sum = (constant ?? 0) + number;
   if (sum === constant || number === 0) return dimension;
   const others = constant === undefined ? terms : terms.slice(0, -1);

@@ -79,7 +79,13 @@ const bitWidths: Readonly<Record<ElementType, number | null>> = {
 export const bitsPerElement = (type: ElementType): number | null => bitWidths[type];
 
 /** What an element takes in the memory of a GPU: strings stay on the host. */
-export const bytesOnGpu = (type: ElementType): number => (bitWidths[type] ?? 0) / 8;
+export const bytesOnGpu = (type: ElementType): number => bitsOf(type) / 8;
+
+/** Whole bytes that elements take in a file one behind the other; strings, each as long as it is, count none. */
+export const storedBytes = (type: ElementType, elements: number): number =>
+  Math.ceil((elements * bitsOf(type)) / 8);
+
+const bitsOf = (type: ElementType): number => bitWidths[type] ?? 0;
 
 /** Whether gradients can flow through a tensor of this type. */
 export const isFloatingPoint = (type: ElementType): boolean =>

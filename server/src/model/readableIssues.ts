@@ -3,7 +3,9 @@
  * hundred lines and a count, and a name of a megabyte is shown by its ends.
  */
 
+import { entryAt } from './at.ts';
 import type { Issue } from './issue.ts';
+import { tally } from './tally.ts';
 
 /** Issues of one code and severity that are listed. */
 const mostAlike = 100;
@@ -22,8 +24,8 @@ export function readableIssues(issues: readonly Issue[]): readonly Issue[] {
   const places = new Map<string, number>();
   for (const issue of issues) {
     const key = `${issue.severity} ${issue.code}`;
-    const count = (counts.get(key) ?? 0) + 1;
-    counts.set(key, count);
+    tally(counts, key);
+    const count = entryAt(counts, key);
     if (count <= mostAlike) {
       kept.push(readableIssue(issue));
     } else if (count === mostAlike + 1) {
@@ -33,7 +35,7 @@ export function readableIssues(issues: readonly Issue[]): readonly Issue[] {
   }
   for (const [key, place] of places) {
     const issue = kept[place];
-    const more = (counts.get(key) ?? 0) - mostAlike;
+    const more = entryAt(counts, key) - mostAlike;
     if (issue === undefined) continue;
     kept[place] =
       more === 1

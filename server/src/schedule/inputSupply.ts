@@ -23,6 +23,9 @@ export interface SuppliedBatch {
   readonly copiedUntil: number;
 }
 
+/** Before the first one. */
+const noBatch: SuppliedBatch = { readFrom: 0, readUntil: 0, copiedFrom: 0, copiedUntil: 0 };
+
 /** Batches that are read, or on the GPU, and wait for their step. */
 const depth = 2;
 
@@ -30,22 +33,22 @@ export function createInputSupply({ read, copy, ahead, pipelined }: TimedInput):
   const batches: SuppliedBatch[] = [];
   /** When each step took its batch. */
   const taken: number[] = [];
+  const takenAt = (step: number): number => taken[step] ?? 0;
   return {
     batches,
     ahead: (step, time) => {
-      const before = batches[step - 1];
-      const found = [before?.readUntil, before?.copiedUntil, taken[step - depth], taken[step - 1]];
-      return found.map((at) => (at ?? 0) - time);
+      const { readUntil, copiedUntil } = batches[step - 1] ?? noBatch;
+      return [readUntil, copiedUntil, takenAt(step - depth), takenAt(step - 1)].map((at) => at - time);
     },
     arrival: (step, time) => {
-      const before = batches[step - 1];
-      const slot = taken[step - depth] ?? 0;
+      const before = batches[step - 1] ?? noBatch;
+      const slot = takenAt(step - depth);
       const isReadAhead = ahead !== 'nothing';
       const isCopiedAhead = ahead === 'reading and copying';
-      const reader = (pipelined ? before?.readUntil : before?.copiedUntil) ?? 0;
-      const readFrom = isReadAhead ? Math.max(isCopiedAhead ? reader : (before?.readUntil ?? 0), slot) : time;
+      const reader = pipelined ? before.readUntil : before.copiedUntil;
+      const readFrom = isReadAhead ? Math.max(isCopiedAhead ? reader : before.readUntil, slot) : time;
       const readUntil = readFrom + read;
-      const copiedFrom = Math.max(readUntil, isCopiedAhead ? Math.max(before?.copiedUntil ?? 0, slot) : time);
+      const copiedFrom = Math.max(readUntil, isCopiedAhead ? Math.max(before.copiedUntil, slot) : time);
       const copiedUntil = copiedFrom + copy;
       batches.push({ readFrom, readUntil, copiedFrom, copiedUntil });
       const start = Math.max(time, copiedUntil);

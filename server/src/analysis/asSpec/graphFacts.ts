@@ -1,6 +1,7 @@
 /** What the lines of a spec are told from: types of values, who reads them, and which weights are behind them. */
 
 import { type Graph, isKnownShape, isWeight, type Operator, type Value } from '../../model/graph.ts';
+import { tally } from '../../model/tally.ts';
 import { hasTrait } from '../../operators/operatorFacts.ts';
 import type { ModelAnalysis } from '../modelAnalysis.ts';
 
@@ -62,7 +63,7 @@ export function graphFacts({ graph, costing: { auxiliary } }: ModelAnalysis): Gr
     if (auxiliary.storedLayout[operator.index] === true) continue;
     for (const name of operator.inputs) {
       const base = baseOf(graph, name);
-      if (base !== undefined) uses.set(base, (uses.get(base) ?? 0) + 1);
+      if (base !== undefined) tally(uses, base);
     }
   }
   return {

@@ -1,6 +1,7 @@
 /** What people know a call by: the path of its module, or of its weights, and the function where a module calls several. */
 
 import type { Operator } from '../../model/graph.ts';
+import { tally } from '../../model/tally.ts';
 import { qualifiedName } from '../moduleScope.ts';
 import type { GraphCalls } from './callsOfGraph.ts';
 import type { GraphFacts } from './graphFacts.ts';
@@ -22,7 +23,7 @@ export function pathsOfCalls({ main }: GraphCalls, facts: GraphFacts): readonly 
   const parents = new Set<string>();
   for (const module of modules) {
     const path = module.join('.');
-    counts.set(path, (counts.get(path) ?? 0) + 1);
+    tally(counts, path);
     for (let length = 1; length < module.length; length += 1) parents.add(module.slice(0, length).join('.'));
   }
   return main.map((call, index) => {

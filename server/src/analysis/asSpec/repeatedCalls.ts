@@ -3,6 +3,7 @@
  * `decoder() * 32`. They are found by what is called and proven by data flow, so that names and scopes do not matter.
  */
 
+import { tally } from '../../model/tally.ts';
 import type { GraphCalls } from './callsOfGraph.ts';
 import { type SpecCall, valuesOf } from './specCall.ts';
 
@@ -72,7 +73,7 @@ function flowOf(calls: GraphCalls, outputs: readonly string[]): Flow {
   for (const [index, call] of main.entries()) {
     for (const value of call.outputs) producer.set(value, index);
     for (const value of valuesOf(call)) read(value, index);
-    if (call.weight !== undefined) weights.set(call.weight, (weights.get(call.weight) ?? 0) + 1);
+    if (call.weight !== undefined) tally(weights, call.weight);
   }
   const keys = new Map<string, string>();
   const storedKey = (value: string): string => {

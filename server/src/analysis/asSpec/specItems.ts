@@ -1,5 +1,6 @@
 /** What a list of layers holds: calls, and calls of blocks, each with its place among modules and its names. */
 
+import { tally } from '../../model/tally.ts';
 import { isAnonymousTensor } from '../../model/tensorNames.ts';
 import type { GraphCalls } from './callsOfGraph.ts';
 import { type CallPath, functionWord } from './pathOfCall.ts';
@@ -90,7 +91,7 @@ function prefixOfBlock(paths: readonly CallPath[], { start, period }: RepeatedCa
     const differs = path.findIndex((part, depth) => part !== other[depth]);
     if (differs > 0) {
       const prefix = path.slice(0, differs).join('\n');
-      counts.set(prefix, (counts.get(prefix) ?? 0) + 1);
+      tally(counts, prefix);
     }
   }
   const [most] = [...counts].toSorted((left, right) => right[1] - left[1]);
@@ -138,7 +139,7 @@ export function nameItems(
     seen.add(parts.join('.'));
     for (let length = 1; length <= parts.length; length += 1) {
       const suffix = parts.slice(-length).join('_');
-      suffixes.set(suffix, (suffixes.get(suffix) ?? 0) + 1);
+      tally(suffixes, suffix);
     }
   }
   const taken = new Set([...reserved, ...inputs.values()]);

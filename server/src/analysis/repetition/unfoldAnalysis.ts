@@ -8,6 +8,7 @@ import { type Composites, findComposites } from '../../composites/findComposites
 import { compositePatterns } from '../../composites/patterns.ts';
 import type { OnnxGraph } from '../../formats/onnx/syntax.ts';
 import type { GivenLayers, ProvidedLayer, ProvidedStructure } from '../../lowering/providedStructure.ts';
+import { intAt, itemAt } from '../../model/at.ts';
 import type { Graph, Layer, Operator, Value } from '../../model/graph.ts';
 import { hasTrait } from '../../operators/operatorFacts.ts';
 import type { FlatNode } from '../expandFunctions.ts';
@@ -88,7 +89,7 @@ function shortestOf(
   return {
     analysis: inner.analysis,
     layout: { ...layout, inner: inner.layout },
-    layers: layers.map((layer) => inner.layers[layer] ?? 0),
+    layers: layers.map((layer) => intAt(inner.layers, layer)),
   };
 }
 
@@ -393,13 +394,13 @@ function unfoldLayers(
   });
   const inAll = new Set<number>();
   const isLike = (index: number, other: number): boolean => {
-    const own = layerOf[index] ?? 0;
-    const its = layerOf[other] ?? 0;
+    const own = intAt(layerOf, index);
+    const its = intAt(layerOf, other);
     if (own === its) inAll.add(own);
     if (own === its || inAll.has(own) || inAll.has(its)) return own === its;
     const shift = other - index;
     return (
-      (leaders[own] ?? 0) + shift === leaders[its] &&
+      itemAt(leaders, own) + shift === leaders[its] &&
       analysis.layers[own]?.type === analysis.layers[its]?.type
     );
   };
@@ -413,7 +414,7 @@ function unfoldLayers(
   const names = new Set<string>();
   /** Writes a layer whose leader stands `shift` operators further on in the whole graph. */
   const add = (layer: Layer, origin: number, shift: number, operators: readonly number[]): boolean => {
-    const leader = leaders[origin] ?? 0;
+    const leader = itemAt(leaders, origin);
     const paths = nodes[leader + shift]?.scope.paths ?? [];
     const source = nodes[leader + shift]?.source;
     const given = givenTo(source);
@@ -469,7 +470,7 @@ function unfoldLayers(
     return true;
   };
   for (const [origin, layer] of analysis.layers.entries()) {
-    const leader = leaders[origin] ?? 0;
+    const leader = itemAt(leaders, origin);
     if (leader >= cut && !copied && !addCopies()) return undefined;
     if (inAll.has(origin)) {
       if (leader >= cut || !add(layer, origin, 0, unfoldReaders(layout, layer.operators, 'all')))

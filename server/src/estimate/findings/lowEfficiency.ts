@@ -12,6 +12,7 @@ import { itemAt } from '../../model/at.ts';
 import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatPercent } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
+import { tally } from '../../model/tally.ts';
 import { memoryOf } from '../memory/memoryOf.ts';
 import { planForGpus, type StepPlan, timesAlone, timesOf } from '../plan/stepPlan.ts';
 import { stepsByGpus } from '../stepsByGpus.ts';
@@ -81,7 +82,7 @@ function leastStep({ traffic }: StepPlan): number {
   const busy = new Map<Channel, number>();
   for (const { stages, times, perStep } of traffic.routes) {
     stages.forEach(({ channel }, stage) => {
-      busy.set(channel, (busy.get(channel) ?? 0) + itemAt(times, stage).time * perStep);
+      tally(busy, channel, itemAt(times, stage).time * perStep);
     });
   }
   return Math.max(0, ...busy.values());

@@ -12,6 +12,7 @@ import type { Placement } from '../../communication/placement.ts';
 import type { InputHandling } from '../../frameworks/exchange.ts';
 import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
 import { bytesOnGpu } from '../../model/elementType.ts';
+import { knownPart } from '../../model/knownPart.ts';
 import type { InputScenario, Scenario } from '../../model/scenario.ts';
 import { bytes, type Seconds, seconds } from '../../model/units.ts';
 import type { TimedInput } from '../../schedule/stepWork.ts';
@@ -57,13 +58,13 @@ export function inputWork(
     bytes: bytes(inputBytes(training)),
     sharing: Math.min(placement.gpusPerNode, cluster.host?.gpusPerHostLink?.value ?? 1),
   }).time;
-  const read = seconds(Math.max(storage ?? 0, decoding ?? 0));
+  const read = seconds(Math.max(knownPart(storage), knownPart(decoding)));
   return {
     timed: { read, copy: copying, ahead: handling.ahead, pipelined: handling.pipelined },
     storage,
     decoding,
     copying,
-    slowest: copying > read ? 'copying' : (storage ?? 0) >= (decoding ?? 0) ? 'storage' : 'decoding',
+    slowest: copying > read ? 'copying' : knownPart(storage) >= knownPart(decoding) ? 'storage' : 'decoding',
     unknown,
     undescribed,
   };

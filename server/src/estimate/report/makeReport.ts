@@ -7,6 +7,7 @@ import { bytesOnGpu } from '../../model/elementType.ts';
 import type { Range } from '../../model/estimate.ts';
 import { gpuMemory } from '../../model/gpuMemory.ts';
 import type { Issue } from '../../model/issue.ts';
+import { knownPart } from '../../model/knownPart.ts';
 import { lazy } from '../../model/lazy.ts';
 import { memoize } from '../../model/memoize.ts';
 import type { LayerCost, MessageCost, StepCost } from '../../model/stepCost.ts';
@@ -45,8 +46,8 @@ export function makeReport(
     totals: {
       flops: { ...totals.flops },
       operations: {
-        forward: cost.layers.reduce((total, layer) => total + (layer.operations.forward ?? 0), 0),
-        backward: cost.layers.reduce((total, layer) => total + (layer.operations.backward ?? 0), 0),
+        forward: cost.layers.reduce((total, layer) => total + knownPart(layer.operations.forward), 0),
+        backward: cost.layers.reduce((total, layer) => total + knownPart(layer.operations.backward), 0),
       },
       time: {
         input: totals.time.input,

@@ -67,6 +67,10 @@ export function numberOf(message: CaffeMessage | undefined, name: string): numbe
   return typeof standard === 'number' ? standard : undefined;
 }
 
+/** What Caffe takes where the field is left out and the schema gives no default. */
+export const numberOr = (message: CaffeMessage | undefined, name: string, standard: number): number =>
+  numberOf(message, name) ?? standard;
+
 export function numbersOf(message: CaffeMessage | undefined, name: string): readonly number[] {
   const values = message?.fields.get(name)?.values ?? [];
   return values.flatMap((value) => (value.kind === 'number' ? [value.value] : []));

@@ -1,7 +1,7 @@
 /** Types and tensors of ONNX text. */
 
 import type { ExternalLocation, TensorLiteral } from '../../model/attribute.ts';
-import { bitsPerElement, type ElementType, elementTypes } from '../../model/elementType.ts';
+import { type ElementType, elementTypes, storedBytes } from '../../model/elementType.ts';
 import type { TextSpan } from '../../model/issue.ts';
 import { nearestName } from '../../model/nearestName.ts';
 import { floatOfBfloat16, floatOfFloat16 } from '../onnx/decodeElements.ts';
@@ -213,7 +213,10 @@ function concreteShape(shape: readonly OnnxDimension[] | undefined): readonly nu
 const bytesOf = (type: ElementType, dimensions: readonly number[]): number =>
   Math.max(
     0,
-    Math.ceil((dimensions.reduce((product, size) => product * size, 1) * (bitsPerElement(type) ?? 0)) / 8),
+    storedBytes(
+      type,
+      dimensions.reduce((product, size) => product * size, 1),
+    ),
   );
 
 /**
@@ -248,11 +251,11 @@ function readElements(
     cursor.expect('}');
   }
   const perElement = type.startsWith('complex') ? 2 : 1;
-  const storedBytes = Math.ceil((count / perElement) * ((bitsPerElement(type) ?? 0) / 8)) + textBytes;
+  const payloadBytes = storedBytes(type, count / perElement) + textBytes;
   const wanted = dimensions.reduce((product, size) => product * size, 1);
   const known =
     count === wanted && count <= kept && type !== 'string' && perElement === 1 && !type.startsWith('float8');
-  const content = known ? { storedBytes, elements } : { storedBytes };
+  const content = known ? { storedBytes: payloadBytes, elements } : { storedBytes: payloadBytes };
   const payload = everything ? payloadOf(type, all, texts) : undefined;
   return payload === undefined ? content : { ...content, payload };
 }

@@ -1,5 +1,6 @@
 /** Elements of tensors as the bytes of `raw_data`: little-endian, sub-byte types packed. Undoes `decodeElements.ts`. */
 
+import { byteAt } from '../../model/at.ts';
 import { bitsPerElement, type ElementType } from '../../model/elementType.ts';
 import { bfloat16Bits, float16Bits } from './decodeElements.ts';
 
@@ -66,7 +67,7 @@ function packed(elements: readonly (number | bigint)[], bits: number): Uint8Arra
   elements.forEach((element, index) => {
     const place = Math.floor(index / perByte);
     const shifted = (Number(element) & (2 ** bits - 1)) << (bits * (index % perByte));
-    bytes[place] = (bytes[place] ?? 0) | shifted;
+    bytes[place] = byteAt(bytes, place) | shifted;
   });
   return bytes;
 }

@@ -7,7 +7,7 @@
  */
 
 import type { Attribute, TensorLiteral } from '../../model/attribute.ts';
-import { bitsPerElement, type ElementType } from '../../model/elementType.ts';
+import { bitsPerElement, type ElementType, storedBytes } from '../../model/elementType.ts';
 import { elementCount, isHole, type Payload, type Payloads } from './payload.ts';
 import type { OnnxFunction, OnnxGraph, OnnxModel, OnnxNode } from './syntax.ts';
 
@@ -168,7 +168,7 @@ class Filling {
 
   #placed(tensor: TensorLiteral, path: string): TensorLiteral {
     const offset = Math.ceil(this.externalBytes / alignment) * alignment;
-    const length = Math.ceil((elementCount(tensor) * (bitsPerElement(tensor.elementType) ?? 0)) / 8);
+    const length = storedBytes(tensor.elementType, elementCount(tensor));
     this.externalBytes = offset + length;
     return { ...tensor, external: { path, offset, length } };
   }

@@ -1,5 +1,6 @@
 /** Tells by its bytes that a stored tensor was looked up in a smaller table, or repeats itself along its first axis. */
 
+import { byteAt } from '../../model/at.ts';
 import type { RepeatedVectors, TensorLiteral } from '../../model/attribute.ts';
 import type { ByteSource } from '../byteSource.ts';
 import type { PayloadRange } from './reading.ts';
@@ -62,7 +63,7 @@ function elementsOf(
   const bytes = source.read(range.start, size);
   return Float64Array.from({ length: size / width }, (_, index) => {
     let word = 0;
-    for (let byte = 0; byte < width; byte += 1) word = 256 * word + (bytes[index * width + byte] ?? 0);
+    for (let byte = 0; byte < width; byte += 1) word = 256 * word + byteAt(bytes, index * width + byte);
     return word;
   });
 }

@@ -5,6 +5,7 @@
  * that no archive grows when it is read. Every length is checked against the file before it is used.
  */
 
+import { byteAt } from '../../model/at.ts';
 import type { ByteSource } from '../byteSource.ts';
 import { crc32 } from './crc32.ts';
 
@@ -187,7 +188,7 @@ const failed = (problem: string): { readonly problem: string } => ({ problem });
 /** A path from a file, on one line and short. */
 const shown = (path: string): string => path.replace(/[\p{Cc}`]/gu, '?').slice(0, 80);
 
-const uint16 = (bytes: Uint8Array, at: number): number => (bytes[at] ?? 0) | ((bytes[at + 1] ?? 0) << 8);
+const uint16 = (bytes: Uint8Array, at: number): number => byteAt(bytes, at) | (byteAt(bytes, at + 1) << 8);
 
 const uint32 = (bytes: Uint8Array, at: number): number =>
   (uint16(bytes, at) | (uint16(bytes, at + 2) << 16)) >>> 0;

@@ -5,6 +5,7 @@
  * The frame is found by indentation, as YAML has it; a call is read by its tokens up to the cursor.
  */
 
+import { itemAt } from '../../model/at.ts';
 import type { TextSpan } from '../../model/issue.ts';
 import { positionAt, splitLines, type TextLines } from '../textLines.ts';
 import { startOfComment } from './comments.ts';
@@ -32,7 +33,7 @@ export interface CursorContext {
 export function cursorContext(source: string, offset: number): CursorContext | undefined {
   const text = splitLines(source);
   const { line } = positionAt(text, offset);
-  const start = text.starts[line] ?? 0;
+  const start = itemAt(text.starts, line);
   const before = source.slice(start, offset);
   if (startOfComment(before) >= 0) return undefined;
   const content = text.lines[line] ?? '';
@@ -70,7 +71,7 @@ function inSection(
   offset: number,
 ): FoundPlace | undefined {
   const own = text.lines[section.itemLine] ?? '';
-  const itemStart = text.starts[section.itemLine] ?? 0;
+  const itemStart = itemAt(text.starts, section.itemLine);
   const item = source.slice(itemStart, offset);
   switch (section.key) {
     case 'layers':
@@ -92,7 +93,7 @@ function inSection(
     case 'scenario':
       return inScenario(source, text, section, line, offset);
     case 'outputs': {
-      const written = source.slice((text.starts[section.keyLine] ?? 0) + section.key.length, offset);
+      const written = source.slice(itemAt(text.starts, section.keyLine) + section.key.length, offset);
       const taken = [...written.matchAll(/[\p{L}_][\p{L}\p{N}_]*(?![\p{L}\p{N}_]|$)/gu)].map(
         ([name]) => name,
       );
@@ -112,11 +113,11 @@ function writtenValue(
   section: KnownSection,
   offset: number,
 ): string | undefined {
-  const written = source.slice(text.starts[section.keyLine] ?? 0, offset);
+  const written = source.slice(itemAt(text.starts, section.keyLine), offset);
   const flow = /^\s*[\w-]+\s*:\s*\{/.test(written);
   const item = flow
     ? (openItem(written.slice(written.indexOf('{') + 1)) ?? '')
-    : source.slice(text.starts[section.itemLine] ?? 0, offset);
+    : source.slice(itemAt(text.starts, section.itemLine), offset);
   if (!flow && section.itemLine === section.keyLine) return undefined;
   return (/^\s*[\w-]+\s*:\s+(.*)$/s.exec(item) ?? /^\s*[\w-]+\s*:(\[.*)$/s.exec(item))?.[1];
 }
@@ -129,13 +130,13 @@ function inScenario(
   offset: number,
 ): FoundPlace | undefined {
   const after = source.slice(offset);
-  const start = text.starts[keyLine] ?? 0;
+  const start = itemAt(text.starts, keyLine);
   const value = source.indexOf(key, start) + key.length;
   const written = source.slice(value, offset);
   const brace = /^\s*:\s*(?=\{)/.exec(written);
   if (brace !== null) return placeInBraces(written.slice(brace[0].length), after);
   if (line === keyLine) return undefined;
-  const item = source.slice(text.starts[line] ?? 0, offset);
+  const item = source.slice(itemAt(text.starts, line), offset);
   if (inner === undefined) return placeOnLine(item, after);
   if (inner.name !== 'framework') return undefined;
   const indent = indentOf(text.lines[inner.line] ?? '');

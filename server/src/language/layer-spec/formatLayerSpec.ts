@@ -8,6 +8,7 @@
 
 import { readLayerSpec } from '../../formats/layer-spec/readLayerSpec.ts';
 import { type Token, tokenize } from '../../formats/layer-spec/tokenize.ts';
+import { itemAt } from '../../model/at.ts';
 import { applyEdits, type TextEdit } from '../textEdit.ts';
 import { splitLines } from '../textLines.ts';
 import { startOfComment } from './comments.ts';
@@ -22,7 +23,7 @@ export function formatLayerSpec(
   const edits = text.lines.flatMap((line, number): readonly TextEdit[] => {
     if (number < first || number > last) return [];
     const formatted = formatLine(line);
-    const start = text.starts[number] ?? 0;
+    const start = itemAt(text.starts, number);
     return formatted === line ? [] : [{ span: { start, end: start + line.length }, text: formatted }];
   });
   return edits.length > 0 && meaning(applyEdits(source, edits)) === meaning(source) ? edits : [];

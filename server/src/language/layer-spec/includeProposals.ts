@@ -1,6 +1,7 @@
 /** Proposals for the path of a file to include: what is in the folder that the path names so far. */
 
 import { includePath } from '../../formats/layer-spec/includePath.ts';
+import { itemAt } from '../../model/at.ts';
 import type { TextSpan } from '../../model/issue.ts';
 import type { Completion } from '../completion.ts';
 import type { FolderEntry } from '../textFeatures.ts';
@@ -17,7 +18,7 @@ export interface IncludePlace {
 /** The path that is being written at `offset`; `undefined` where none is, or where it leaves the document's folder. */
 export function includeAt({ source, text }: SpecText, offset: number): IncludePlace | undefined {
   const { line } = positionAt(text, offset);
-  const before = source.slice(text.starts[line] ?? 0, offset);
+  const before = source.slice(itemAt(text.starts, line), offset);
   const own = /^include\s*:\s+(?:\[(?:[^\]#]*,)?\s*)?['"]?([^\s'",[\]#]*)$/.exec(before);
   const item = /^\s*-\s+['"]?([^\s'"#:]*)$/.exec(before);
   const isListed = item !== null && listKey(text.lines, line) === 'include';

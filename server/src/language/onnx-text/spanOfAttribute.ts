@@ -1,5 +1,6 @@
 /** Where a node of a text names one of its attributes. */
 
+import { itemAt } from '../../model/at.ts';
 import type { TextSpan } from '../../model/issue.ts';
 import { memoizeRecent } from '../../model/memoizeRecent.ts';
 import type { TextLines } from '../textLines.ts';
@@ -38,7 +39,7 @@ const attributesOfLines = memoizeRecent(
         at = next + 1;
         next = searched.indexOf('\n', at);
       }
-      const moved = (text.starts[line + own] ?? 0) - at;
+      const moved = itemAt(text.starts, line + own) - at;
       spans.set(word, { start: span.start + moved, end: span.end + moved });
     }
     return spans;

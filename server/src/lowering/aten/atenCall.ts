@@ -203,6 +203,9 @@ export class AtenCall {
   }
 }
 
+/** Axes of a tensor; none where they are not known. */
+export const rankOf = (tensor: Pick<Tensor, 'shape'> | undefined): number => tensor?.shape?.length ?? 0;
+
 export const flagAttribute = (value: boolean): ReturnType<typeof int> => int(value ? 1 : 0);
 
 /** Padding of ONNX: all that goes in front, then all behind. */

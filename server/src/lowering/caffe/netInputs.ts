@@ -8,6 +8,7 @@ import {
   type Word,
   wordsOf,
 } from '../../formats/caffe/syntax.ts';
+import { entryAt } from '../../model/at.ts';
 import { capitalized } from '../../model/capitalized.ts';
 import { type Dimension, symbol } from '../../model/dimension.ts';
 import type { ElementType } from '../../model/elementType.ts';
@@ -48,7 +49,7 @@ export function addDataLayer(layer: CaffeLayer, run: CaffeRun): void {
     run.report('caffe/unknown-layer', message, layer.typeSpan, 'information');
   }
   for (const name of missing) run.missingSizes.add(name);
-  for (const name of used) run.usedSizes.set(name, run.dimensions.get(name) ?? 0);
+  for (const name of used) run.usedSizes.set(name, entryAt(run.dimensions, name));
   for (const [index, top] of layer.tops.entries()) addInput(top, shapes[index], run);
 }
 

@@ -6,7 +6,7 @@ import {
   type CaffeNet,
   messageOf,
   messagesOf,
-  numberOf,
+  numberOr,
   numbersOf,
   textOf,
   wordsOf,
@@ -50,7 +50,7 @@ const hasData = (net: CaffeNet, layers: readonly CaffeLayer[]): boolean =>
 const stagesOf = (rule: CaffeMessage): readonly string[] => wordsOf(rule, 'stage').map(({ text }) => text);
 
 function layersInState(net: CaffeNet, phase: Phase, stages: readonly string[]): readonly CaffeLayer[] {
-  const level = numberOf(messageOf(net.fields, 'state'), 'level') ?? 0;
+  const level = numberOr(messageOf(net.fields, 'state'), 'level', 0);
   const meets = (rule: CaffeMessage): boolean => {
     const wanted = textOf(rule, 'phase');
     if (wanted !== undefined && wanted !== phase) return false;

@@ -12,7 +12,7 @@ export function poolFormer(fields: ConfigFields, name: string): SpecParts {
   const padding = (fields.list('padding') ?? []).filter((each): each is number => typeof each === 'number');
   const count = fields.size('num_encoder_blocks');
   const image = fields.optionalSize('image_size') ?? 224;
-  if ([sizes, depths, patches, strides, padding].some((list) => (list?.length ?? 0) < count))
+  if ([sizes, depths, patches, strides, padding].some((list) => list === undefined || list.length < count))
     fields.problems.push('`num_encoder_blocks` is more than the stages that the lists of sizes have');
   const path = fields.number('drop_path_rate', 0);
   const blocks: Record<string, readonly string[]> = {};

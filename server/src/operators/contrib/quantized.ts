@@ -138,7 +138,7 @@ export const quantizedOperators: readonly OperatorDefinition[] = [
     pytorch: { layer: 'QLinearConcat', autocast: 'widest' },
     infer: (context) => inferConcat(pickInputs(context, joinedInputs(context.inputCount))),
     dimensions: (context) => concatMap(context, joinedInputs(context.inputCount)),
-    cost: (context) => copyCost(context, { operations: 4 * (context.output(0)?.elements ?? 0) }),
+    cost: (context) => copyCost(context, { perOutput: 4 }),
   }),
 ];
 

@@ -69,8 +69,9 @@ const allFinite = defineContrib({
   dimensions: () => privateMap,
   cost: (context) => {
     const inputs = Array.from({ length: context.inputCount }, (_, index) => context.input(index));
-    if (inputs.includes(undefined)) return unknownShapeCost;
-    const operations = inputs.reduce((sum, input) => sum + (input?.elements ?? 0), 0);
+    const known = inputs.filter((input) => input !== undefined);
+    if (known.length < inputs.length) return unknownShapeCost;
+    const operations = known.reduce((sum, { elements }) => sum + elements, 0);
     return cost('reduction', work({ operations, traffic: trafficOf(...inputs) }));
   },
 });
@@ -184,7 +185,7 @@ const cropAndResize = defineContrib({
     return single(tensor(elementTypeOf(context, 0), [regions, channels, height, width]));
   },
   dimensions: regionsMap,
-  cost: (context) => copyCost(context, { operations: 8 * (context.output(0)?.elements ?? 0) }),
+  cost: (context) => copyCost(context, { perOutput: 8 }),
 });
 
 /** [1, heads, queries, keys]: one entry of the table for each pair of positions. */
@@ -204,7 +205,7 @@ const positionBias = defineContrib({
       inputs: { 0: [undefined, 'h'] },
       outputs: [[undefined, 'h', undefined, undefined]],
     }),
-  cost: (context) => copyCost(context, { operations: 5 * (context.output(0)?.elements ?? 0) }),
+  cost: (context) => copyCost(context, { perOutput: 5 }),
 });
 
 export const contribTensors: readonly OperatorDefinition[] = [

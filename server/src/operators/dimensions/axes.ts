@@ -13,7 +13,7 @@ import {
 import { integersOf, normalizeAxes, normalizeAxis, numbersOf } from '../vocabulary/axes.ts';
 import { scalarOf } from '../vocabulary/contents.ts';
 import { whyUnknown } from '../vocabulary/types.ts';
-import { fromEnd, likeInputBut, likeInputButAxis } from './elementwise.ts';
+import { fromEnd, likeInputBut, likeInputButAxis, rankOf } from './elementwise.ts';
 import { type AxisLabel, type AxisLabels, type FactorDetails, labelsOfRank, mapOfLabels } from './labels.ts';
 
 /** Reduced axes are contracted where values over equal parts combine, else private. */
@@ -34,7 +34,7 @@ function reducedMap(
   isReduced: (axis: number) => boolean,
   by: Combination | undefined,
 ): DimensionMap {
-  const labels = labelsOfRank(context.inputShape(0)?.length ?? 0);
+  const labels = labelsOfRank(rankOf(context, 0));
   const keeps = context.int('keepdims', 1) !== 0;
   return mapOfLabels(context, {
     inputs: { 0: labels },
@@ -53,7 +53,7 @@ export function extremePositionMap(context: InferenceContext): DimensionMap {
 
 /** Softmax and its kin: before version 13 all axes from the given one on are one row. */
 export function softmaxMap(context: InferenceContext): DimensionMap {
-  const rank = context.inputShape(0)?.length ?? 0;
+  const rank = rankOf(context, 0);
   const axis = context.int('axis', context.opset < 13 ? 1 : -1);
   if (context.opset >= 13 || rank === 0) return likeInputBut(context, rank === 0 ? [] : [axis]);
   const begin = axis < 0 ? axis + rank : axis;
@@ -76,7 +76,7 @@ export function layerNormalizationMap(
   const begin = normalizeAxis(context.int('axis', -1), input.length) ?? 0;
   const labels = fromEnd(input.length, (axisFromEnd) => axisFromEnd + input.length >= begin);
   const beside = (options.beside ?? [1, 2]).map((index): readonly [number, AxisLabels] => {
-    const rank = context.inputShape(index)?.length ?? 0;
+    const rank = rankOf(context, index);
     return [index, rank > labels.length ? [] : labels.slice(labels.length - rank)];
   });
   return mapOfLabels(context, {
@@ -537,7 +537,7 @@ export const compressMap = (context: InferenceContext): DimensionMap =>
 
 /** ReverseSequence: a length for each sample; steps are private. */
 export function reverseSequenceMap(context: InferenceContext): DimensionMap {
-  const rank = context.inputShape(0)?.length ?? 0;
+  const rank = rankOf(context, 0);
   const time = normalizeAxis(context.int('time_axis', 0), rank);
   const batch = normalizeAxis(context.int('batch_axis', 1), rank);
   const labels = labelsOfRank(rank, (axis) => axis === time);

@@ -87,7 +87,7 @@ export const likeInputButAxis = (context: InferenceContext, name: string, otherw
 
 /** All dimensions before an axis are kept: rows, each worked on by itself. */
 export function rowsMap(context: InferenceContext, firstPrivate: number): DimensionMap {
-  const rank = context.inputShape(0)?.length ?? 0;
+  const rank = rankOf(context, 0);
   const begin = normalizeAxis(firstPrivate, rank) ?? (firstPrivate < 0 ? 0 : rank);
   return likeInputBut(
     context,
@@ -102,7 +102,7 @@ export function leadingMap(
   options: { readonly alike?: Readonly<Record<number, readonly (string | undefined)[]>> } = {},
 ): DimensionMap {
   const shapeOf = (index: number, labels: readonly (string | undefined)[]): AxisLabels =>
-    Array.from({ length: context.inputShape(index)?.length ?? 0 }, (_, axis) => labels[axis]);
+    Array.from({ length: rankOf(context, index) }, (_, axis) => labels[axis]);
   const input = context.inputShape(0);
   if (input === undefined) return unknownMap(whyUnknown(context, 0));
   const inputs = Object.entries(options.alike ?? {}).map(([index, labels]): readonly [string, AxisLabels] => [

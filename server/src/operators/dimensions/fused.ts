@@ -6,7 +6,7 @@ import { type DimensionMap, unknownMap } from '../dimensionMap.ts';
 import { normalizeAxis } from '../vocabulary/axes.ts';
 import { whyUnknown } from '../vocabulary/types.ts';
 import { groupNormalizationMap } from './axes.ts';
-import { broadcastMap, fromEnd } from './elementwise.ts';
+import { broadcastMap, fromEnd, rankOf } from './elementwise.ts';
 import { mapOfLabels } from './labels.ts';
 
 /** The last axis holds a value and a gate of one size each: an element of one goes with that of the other. */
@@ -25,7 +25,7 @@ export function splitGeluMap(context: InferenceContext): DimensionMap {
 
 /** Axes from the given one on are one row. */
 export function biasSoftmaxMap(context: InferenceContext): DimensionMap {
-  const rank = context.inputShape(0)?.length ?? 0;
+  const rank = rankOf(context, 0);
   if (context.inputShape(1)?.length !== rank) return unknownMap('how the bias is broadcast is not known');
   const begin = normalizeAxis(context.int('axis', 1), rank) ?? 0;
   return broadcastMap(context, { likeFirst: true, isPrivate: (axisFromEnd) => axisFromEnd + rank >= begin });
@@ -47,7 +47,7 @@ export function expertsMap(context: InferenceContext): DimensionMap {
 export function contribGroupNormalizationMap(context: InferenceContext): DimensionMap {
   const channelsLast = context.int('channels_last', 1) !== 0;
   if (context.inputType(3) === undefined) return groupNormalizationMap(context, 'groups', { channelsLast });
-  const rank = context.inputShape(0)?.length ?? 0;
+  const rank = rankOf(context, 0);
   const rest = (index: number): readonly undefined[] =>
     Array.from({ length: Math.max(0, (context.inputShape(index)?.length ?? 1) - 1) }, () => undefined);
   const labels = ['n', ...Array.from({ length: Math.max(0, rank - 1) }, () => undefined)];

@@ -4,7 +4,7 @@ import type { Dimension } from '../../model/dimension.ts';
 import type { InferenceContext } from '../definition.ts';
 import { type DimensionMap, type StatedSize, unknownMap } from '../dimensionMap.ts';
 import { whyUnknown } from '../vocabulary/types.ts';
-import { fromEnd } from './elementwise.ts';
+import { fromEnd, rankOf } from './elementwise.ts';
 import { type AxisLabels, type FactorDetails, mapOfLabels } from './labels.ts';
 
 export interface ProductOperands {
@@ -44,7 +44,7 @@ export function matMulMap(context: InferenceContext, operands: ProductOperands):
     label: 'm' | 'n',
   ): readonly (readonly [number, AxisLabels])[] =>
     indices.map((index) => {
-      const rank = context.inputShape(index)?.length ?? 0;
+      const rank = rankOf(context, index);
       const ends = label === 'm' ? ['m', undefined] : [undefined, 'n'];
       return [index, rank === 1 ? [label] : rank < 2 ? [] : [...fromEnd(rank - 2), ...ends]];
     });
@@ -88,7 +88,7 @@ export function gemmMap(
   const { left = 0, right = 1, bias = 2, perColumn = [], nonlinear } = operands;
   const isTurned = (name: string): boolean => context.int(name, 0) !== 0;
   const output = ['m', 'n'];
-  const rank = context.inputShape(bias)?.length ?? 0;
+  const rank = rankOf(context, bias);
   return mapOfLabels(context, {
     inputs: {
       [left]: isTurned('transA') ? ['k', 'm'] : ['m', 'k'],
@@ -109,7 +109,7 @@ export function packedProductMap(context: InferenceContext, stated: readonly Sta
   const rows = fromEnd(Math.max(0, input.length - 1));
   // Scales and zero points may lie in one row: all blocks of the first column, then those of the next.
   const outermost = (index: number): AxisLabels => {
-    const rank = context.inputShape(index)?.length ?? 0;
+    const rank = rankOf(context, index);
     return rank === 0 ? [] : [[{ label: 'n' }], ...Array.from({ length: rank - 1 }, () => undefined)];
   };
   const weights = stated.length === 0 ? [] : [1, 2, 3, 5];

@@ -4,13 +4,14 @@ import { type Dimension, divideExactly } from '../../model/dimension.ts';
 import type { InferenceContext } from '../definition.ts';
 import { type DimensionMap, type StatedSize, unknownMap } from '../dimensionMap.ts';
 import { whyUnknown } from '../vocabulary/types.ts';
+import { rankOf } from './elementwise.ts';
 import { type AxisLabel, type AxisLabels, type FactorDetails, mapOfLabels } from './labels.ts';
 
 const attribute = (name: string): StatedSize => ({ kind: 'attribute', name });
 
 /** A tensor of lower rank aligned at the end, as masks are. */
 const alignedAtEnd = (context: InferenceContext, index: number, labels: AxisLabels): AxisLabels => {
-  const rank = context.inputShape(index)?.length ?? 0;
+  const rank = rankOf(context, index);
   return rank > labels.length ? [] : labels.slice(labels.length - rank);
 };
 
@@ -97,7 +98,7 @@ export function fusedAttentionMap(context: InferenceContext, given: FusedAttenti
   const groups = context.int(given.groups, heads);
   const isPacked = context.inputType(1) === undefined && first.length === 3;
   const h: AxisLabel = isPacked ? undefined : [{ label: 'h' }];
-  const rank = (index: number): number => context.inputShape(index)?.length ?? 0;
+  const rank = (index: number): number => rankOf(context, index);
   const operand = (index: number): AxisLabels => {
     if (rank(index) === 5) return ['b', undefined, h, undefined, undefined];
     return rank(index) === 4 ? ['b', h, undefined, undefined] : ['b', undefined, h];
@@ -282,7 +283,7 @@ export function rotaryMap(
   const heads = context.int('num_heads', 0);
   const isPacked = input.length === 3;
   const h: AxisLabel = isPacked ? (heads > 0 ? [{ label: 'h' }] : undefined) : 'h';
-  const rank = (index: number): number => context.inputShape(index)?.length ?? 0;
+  const rank = (index: number): number => rankOf(context, index);
   // Without positions the tables hold a row for each position, with them a row for each position there may be.
   const isCounted = context.inputType(positions) !== undefined;
   const isGiven = isCounted ? rank(positions) === 2 : rank(tables[0]) === 3;

@@ -5,6 +5,7 @@ import type { InferenceContext } from '../definition.ts';
 import { type DimensionMap, type Place, unknownMap } from '../dimensionMap.ts';
 import { lengthOf } from '../vocabulary/axes.ts';
 import { whyUnknown } from '../vocabulary/types.ts';
+import { rankOf } from './elementwise.ts';
 import { type AxisLabel, type AxisLabels, type FactorDetails, mapOfLabels } from './labels.ts';
 
 export interface ConvolutionInputs {
@@ -80,7 +81,7 @@ const dividedBy = (size: unknown, parts: number): number | undefined =>
   typeof size === 'number' && parts > 0 && size % parts === 0 ? size / parts : undefined;
 
 const restOf = (context: InferenceContext, index: number): readonly undefined[] =>
-  Array.from({ length: Math.max(0, (context.inputShape(index)?.length ?? 0) - 1) }, () => undefined);
+  Array.from({ length: Math.max(0, rankOf(context, index) - 1) }, () => undefined);
 
 /**
  * Samples and channels are kept. Positions of maxima count through the whole input, so that those of a part are others.

@@ -121,7 +121,7 @@ const multinomial = define({
     );
   },
   dimensions: (context) => rowsMap(context, 1),
-  cost: (context) => copyCost(context, { operations: context.input(0)?.elements ?? 0 }),
+  cost: (context) => copyCost(context, { perInput: 1 }),
 });
 
 export const generators: readonly OperatorDefinition[] = [

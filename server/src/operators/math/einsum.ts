@@ -6,8 +6,10 @@
  * summed is multiplied element by element, which is no matrix product.
  */
 
+import { itemAt } from '../../model/at.ts';
 import { broadcastDimensions, type Dimension } from '../../model/dimension.ts';
 import { isFloatingPoint } from '../../model/elementType.ts';
+import { tally } from '../../model/tally.ts';
 import type {
   CostContext,
   Inference,
@@ -66,7 +68,7 @@ function readEquation(text: string, ranks: readonly number[]): Equation | undefi
   const [left = '', right] = text.replaceAll(' ', '').split('->');
   const terms = left.split(',');
   if (terms.length !== ranks.length) return undefined;
-  const operands = terms.map((term, index) => labelsOf(term, ranks[index] ?? 0));
+  const operands = terms.map((term, index) => labelsOf(term, itemAt(ranks, index)));
   if (operands.some((labels, index) => labels.length !== ranks[index])) return undefined;
   const widest = Math.max(0, ...operands.map((labels) => labels.filter(isBroadcast).length));
   const broadcast = Array.from({ length: widest }, (_, index) => String(widest - 1 - index));
@@ -77,7 +79,7 @@ function readEquation(text: string, ranks: readonly number[]): Equation | undefi
     return { operands, result };
   }
   const counts = new Map<string, number>();
-  for (const label of operands.flat()) counts.set(label, (counts.get(label) ?? 0) + 1);
+  for (const label of operands.flat()) tally(counts, label);
   const once = [...counts]
     .filter(([label, count]) => count === 1 && !isBroadcast(label))
     .map(([label]) => label);
@@ -277,7 +279,7 @@ function einsumMap(context: InferenceContext): DimensionMap {
   if (missing >= 0) return unknownMap(whyUnknown(context, missing));
   const equation = readEquation(
     context.string('equation', ''),
-    ranks.map((rank) => rank ?? 0),
+    ranks.filter((rank) => rank !== undefined),
   );
   if (equation === undefined) return unknownMap('the equation does not fit the inputs');
   const summed = equation.operands.flat().filter((label) => !equation.result.includes(label));

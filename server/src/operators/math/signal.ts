@@ -172,7 +172,7 @@ const determinant = define({
   cost: (context) => {
     const size = context.input(0)?.dimensions.at(-1) ?? 1;
     return copyCost(context, {
-      operations: ((2 * size) / 3) * (context.input(0)?.elements ?? 0),
+      perInput: (2 * size) / 3,
       saved: [savedInput(0), savedOutput(0)],
     });
   },

@@ -85,7 +85,7 @@ export const encoders: readonly OperatorDefinition[] = [
       return single(tensor(elementType, [...(input.length === 1 ? [1] : input.slice(0, -1)), count]));
     },
     dimensions: (context) => rowsMap(context, -1),
-    cost: (context) => copyCost(context, { read: context.output(0)?.elements ?? 0 }),
+    cost: (context) => copyCost(context, { readsWhatItGives: true }),
   }),
   defineMl({
     type: 'FeatureVectorizer',

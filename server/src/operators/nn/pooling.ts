@@ -52,10 +52,11 @@ const maxPool = define({
   dimensions: (context) => poolMap(context, { countsPositions: context.outputCount > 1 }),
   cost: (context) => {
     const output = context.output(0);
+    if (output === undefined) return unknownShapeCost;
     const positions: SavedTensor = {
       kind: 'extra',
       name: 'positions of the maxima',
-      traffic: byteTraffic(8 * (output?.elements ?? 0)),
+      traffic: byteTraffic(8 * output.elements),
     };
     const window = countOf(context.ints('kernel_shape') ?? []);
     return poolCost(context, window, [

@@ -67,6 +67,6 @@ export const experimentalOperators: readonly OperatorDefinition[] = [
       return single(tensor(elementType, [batch, channels, ...(context.ints('scale') ?? rest)]));
     },
     dimensions: (context) => leadingMap(context, ['batch', 'channels']),
-    cost: (context) => copyCost(context, { read: context.output(0)?.elements ?? 0, scatters: true }),
+    cost: (context) => copyCost(context, { readsWhatItGives: true, scatters: true }),
   }),
 ];

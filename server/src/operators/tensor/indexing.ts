@@ -6,6 +6,7 @@
  * (`select`).
  */
 
+import { itemAt } from '../../model/at.ts';
 import { isUnknown, unknownDimension } from '../../model/dimension.ts';
 import type { TensorContent } from '../../model/graph.ts';
 import type {
@@ -86,7 +87,7 @@ const gatherElements = define({
   dimensions: gatherElementsMap,
   cost: (context) =>
     copyCost(context, {
-      read: context.output(0)?.elements ?? 0,
+      readsWhatItGives: true,
       // PyTorch tools/autograd/derivatives.yaml, `gather_backward(grad, self, dim, index, sparse_grad)`.
       saved: [savedInput(0), savedInput(1)],
       scatters: true,
@@ -102,8 +103,7 @@ const gatherND = define({
   runner: { rule: 'GatherND' },
   infer: inferGatherND,
   dimensions: gatherNDMap,
-  cost: (context) =>
-    copyCost(context, { read: context.output(0)?.elements ?? 0, saved: [savedInput(1)], scatters: true }),
+  cost: (context) => copyCost(context, { readsWhatItGives: true, saved: [savedInput(1)], scatters: true }),
 });
 
 const scatters = (['ScatterElements', 'Scatter', 'ScatterND', 'TensorScatter'] as const).map((type) =>
@@ -212,7 +212,7 @@ const topK = define({
     const input = context.input(0);
     const logarithm = Math.ceil(Math.log2(Math.max(2, input?.dimensions.at(-1) ?? 2)));
     return copyCost(context, {
-      operations: (input?.elements ?? 0) * logarithm,
+      perInput: logarithm,
       saved: [savedOutput(1)],
       scatters: true,
     });
@@ -275,7 +275,7 @@ function inferGather(context: InferenceContext): Inference {
     positions && numbers && typeof size === 'number'
       ? gatherContent(context.inputContent(0), type.shape, (coordinates) => {
           const at = positionOf(coordinates.slice(axis, axis + indices.length), positions.shape);
-          const index = normalizeAxis(numbers[at] ?? 0, size);
+          const index = normalizeAxis(itemAt(numbers, at), size);
           return index === undefined
             ? undefined
             : [...coordinates.slice(0, axis), index, ...coordinates.slice(axis + indices.length)];

@@ -1,5 +1,6 @@
 /** Operators that give the same elements another shape, or another order. */
 
+import { itemAt } from '../../model/at.ts';
 import {
   type Dimension,
   divideExactly,
@@ -132,7 +133,7 @@ const transpose = define({
     }
     const shape = order.map((axis) => input[axis] ?? 1);
     const content = gatherContent(context.inputContent(0), shape, (coordinates) =>
-      input.map((_, axis) => coordinates[order.indexOf(axis)] ?? 0),
+      input.map((_, axis) => itemAt(coordinates, order.indexOf(axis))),
     );
     return single(tensor(elementTypeOf(context, 0), shape), content);
   },
@@ -163,7 +164,7 @@ const expand = define({
     }
     const content = gatherContent(context.inputContent(0), shape, (coordinates) =>
       input.map((size, axis) =>
-        size === 1 ? 0 : (coordinates[axis + coordinates.length - input.length] ?? 0),
+        size === 1 ? 0 : itemAt(coordinates, axis + coordinates.length - input.length),
       ),
     );
     return single(tensor(elementType, shape), content);

@@ -44,14 +44,10 @@ const resize = define({
   dimensions: (context) =>
     resizeMap(context, inferResize(context).outputs, context.opset < 11 ? undefined : 3),
   cost: (context) => {
-    const output = context.output(0);
-    const resampled =
-      output?.dimensions.filter((size, axis) => size !== context.input(0)?.dimensions[axis]).length ?? 0;
-    const perElement = 2 * (taps[context.string('mode', 'nearest')] ?? 2) ** resampled;
-    return copyCost(context, {
-      operations:
-        (output?.elements ?? 0) * (context.string('mode', 'nearest') === 'nearest' ? 0 : perElement),
-    });
+    const mode = context.string('mode', 'nearest');
+    const dimensions = context.output(0)?.dimensions ?? [];
+    const resampled = dimensions.filter((size, axis) => size !== context.input(0)?.dimensions[axis]).length;
+    return copyCost(context, { perOutput: mode === 'nearest' ? 0 : 2 * (taps[mode] ?? 2) ** resampled });
   },
 });
 
@@ -78,7 +74,7 @@ const upsample = define({
     return scaled(context, input, scales, axes, whyUnknown(context, 1));
   },
   dimensions: (context) => resizeMap(context, upsample.infer(context).outputs),
-  cost: (context) => copyCost(context, { operations: context.output(0)?.elements ?? 0 }),
+  cost: (context) => copyCost(context, { perOutput: 1 }),
 });
 
 const gridSample = define({
@@ -98,7 +94,7 @@ const gridSample = define({
   dimensions: gridSampleMap,
   cost: (context) =>
     copyCost(context, {
-      operations: 8 * (context.output(0)?.elements ?? 0),
+      perOutput: 8,
       saved: [savedInput(0), savedInput(1)],
     }),
 });
@@ -124,7 +120,7 @@ const affineGrid = define({
     return single(tensor(elementType, [batch, ...spatial, spatial.length]));
   },
   dimensions: affineGridMap,
-  cost: (context) => copyCost(context, { operations: 6 * (context.output(0)?.elements ?? 0) }),
+  cost: (context) => copyCost(context, { perOutput: 6 }),
 });
 
 const columnsToImage = define({
@@ -153,7 +149,7 @@ const columnsToImage = define({
     return single(tensor(elementType, [batch, channels, ...image]));
   },
   dimensions: columnsToImageMap,
-  cost: (context) => copyCost(context, { operations: context.input(0)?.elements ?? 0 }),
+  cost: (context) => copyCost(context, { perInput: 1 }),
 });
 
 const imageDecoder = define({

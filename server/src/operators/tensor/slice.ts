@@ -1,5 +1,6 @@
 /** Ranges of indices on axes, forwards or backwards, over numbers and symbols. */
 
+import { itemAt } from '../../model/at.ts';
 import {
   addDimensions,
   ceilDivideDimensions,
@@ -103,7 +104,7 @@ function inferSlice(context: InferenceContext): Inference {
     first &&
     step &&
     gatherContent(context.inputContent(0), shape, (coordinates) =>
-      coordinates.map((coordinate, axis) => (first[axis] ?? 0) + coordinate * (step[axis] ?? 1)),
+      coordinates.map((coordinate, axis) => itemAt(first, axis) + coordinate * itemAt(step, axis)),
     );
   return single(tensor(elementType, shape), elements);
 }

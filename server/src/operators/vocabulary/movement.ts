@@ -59,7 +59,12 @@ export function copyCost(
   options?: {
     /** Elements of input 0 that are read, where not all are. */
     readonly read?: number;
+    /** As many elements of input 0 are read as output 0 has. */
+    readonly readsWhatItGives?: true;
     readonly operations?: number;
+    /** For each element of output 0, or of input 0. */
+    readonly perOutput?: number;
+    readonly perInput?: number;
     readonly saved?: readonly SavedTensor[];
     /** Gradients are written into zeros of the whole input first. */
     readonly scatters?: boolean;
@@ -73,9 +78,10 @@ export function copyCost(
   const inputs = Array.from({ length: context.inputCount }, (_, index) => context.input(index));
   const [input, ...others] = inputs;
   if (output === undefined || input === undefined) return unknownShapeCost;
-  const read =
-    options?.read === undefined ? input : { ...input, elements: Math.min(options.read, input.elements) };
-  const operations = options?.operations ?? 0;
+  const { perOutput = 0, perInput = 0, operations: fixed = 0 } = options ?? {};
+  const most = options?.readsWhatItGives === true ? output.elements : options?.read;
+  const read = most === undefined ? input : { ...input, elements: Math.min(most, input.elements) };
+  const operations = fixed + perOutput * output.elements + perInput * input.elements;
   const forward = work({ operations, traffic: trafficOf(read, ...others, ...outputs) });
   if (!needsGradient(context)) return cost('movement', forward);
   const { data, weight } = backwardOf(context, (index) => {

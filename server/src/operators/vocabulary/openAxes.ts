@@ -1,5 +1,6 @@
 /** What is certain of a shape while the axes an operator inserts or removes are known only when the model runs. */
 
+import { itemAt } from '../../model/at.ts';
 import {
   type Dimension,
   equalDimensions,
@@ -23,8 +24,9 @@ export function withoutSomeAxes(
   mayGo: (size: Dimension) => boolean = () => true,
 ): readonly Dimension[] {
   const goersBefore = [0];
-  for (const size of input) goersBefore.push((goersBefore.at(-1) ?? 0) + Number(mayGo(size)));
-  const goersUntil = (axis: number): number => goersBefore[axis] ?? 0;
+  for (const size of input)
+    goersBefore.push(itemAt(goersBefore, goersBefore.length - 1) + Number(mayGo(size)));
+  const goersUntil = (axis: number): number => itemAt(goersBefore, axis);
   return Array.from({ length: Math.max(0, input.length - count) }, (_, position) => {
     const candidates = input.filter((_, axis) => {
       const removed = axis - position;

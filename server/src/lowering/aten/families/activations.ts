@@ -36,7 +36,7 @@ const logSigmoid: LowerAten = (call) => {
 /** ln(1 + e^(βx)) / β. */
 const softplus: LowerAten = (call) => {
   const self = call.tensor('self');
-  const beta = call.number('beta') ?? 1;
+  const beta = call.numberOr('beta', 1);
   if (self === undefined || beta === 1) return self && call.emit('Softplus', [self]);
   const scale = call.scalar(beta, self.elementType ?? 'float32');
   return call.emit('Div', [...call.emit('Softplus', call.emit('Mul', [self, scale])), scale]);
@@ -45,7 +45,7 @@ const softplus: LowerAten = (call) => {
 /** Half of an axis times the gate that the other half is. */
 const glu: LowerAten = (call) => {
   const self = call.tensor('self');
-  const axis = call.number('dim') ?? -1;
+  const axis = call.numberOr('dim', -1);
   const size = self?.shape?.at(axis);
   if (self === undefined || typeof size !== 'number') return undefined;
   const parts = call.integers([size / 2, size / 2]);
@@ -72,7 +72,7 @@ const softmax =
   (call) => {
     const self = call.tensor('self');
     if (self === undefined) return undefined;
-    const axis = int(call.number('dim') ?? -1);
+    const axis = int(call.numberOr('dim', -1));
     return call.emit(type, [call.cast(self, call.elementType('dtype'))], { axis });
   };
 
@@ -102,7 +102,7 @@ const dropout =
   (call) => {
     const input = call.tensor('input', 'self');
     if (input === undefined) return undefined;
-    const rate = call.number('p') ?? 0;
+    const rate = call.numberOr('p', 0);
     if (!call.flag(flag, false) || rate === 0) return [input];
     const given = [input, call.scalar(rate, 'float32'), call.scalar(1, 'bool')];
     return call.emitMany('Dropout', given, call.results.length > 1 ? 2 : 1, {});
@@ -113,20 +113,20 @@ export const activationOperators: Readonly<Record<string, LowerAten>> = {
   ...activation('hardswish', 'HardSwish'),
   ...activation('hardsigmoid', 'HardSigmoid', () => ({ alpha: float(1 / 6), beta: float(0.5) })),
   ...activation('leaky_relu', 'LeakyRelu', (call) => ({
-    alpha: float(call.number('negative_slope') ?? 0.01),
+    alpha: float(call.numberOr('negative_slope', 0.01)),
   })),
-  ...activation('elu', 'Elu', (call) => ({ alpha: float(call.number('alpha') ?? 1) })),
-  ...activation('celu', 'Celu', (call) => ({ alpha: float(call.number('alpha') ?? 1) })),
+  ...activation('elu', 'Elu', (call) => ({ alpha: float(call.numberOr('alpha', 1)) })),
+  ...activation('celu', 'Celu', (call) => ({ alpha: float(call.numberOr('alpha', 1)) })),
   ...activation('selu', 'Selu'),
   ...activation('mish', 'Mish'),
   ...activation('gelu', 'Gelu', (call) => ({ approximate: text(call.text('approximate') ?? 'none') })),
-  ...activation('hardshrink', 'Shrink', (call) => ({ lambd: float(call.number('lambd') ?? 0.5) })),
+  ...activation('hardshrink', 'Shrink', (call) => ({ lambd: float(call.numberOr('lambd', 0.5)) })),
   ...activation('softshrink', 'Shrink', (call) => ({
-    lambd: float(call.number('lambd') ?? 0.5),
-    bias: float(call.number('lambd') ?? 0.5),
+    lambd: float(call.numberOr('lambd', 0.5)),
+    bias: float(call.numberOr('lambd', 0.5)),
   })),
   ...activation('threshold', 'ThresholdedRelu', (call) => ({
-    alpha: float(call.number('threshold') ?? 0),
+    alpha: float(call.numberOr('threshold', 0)),
   })),
   ...each(['hardtanh.default', 'hardtanh_.default'], between(-1, 1)),
   ...each(['relu6.default', 'relu6_.default'], between(0, 6)),

@@ -84,7 +84,7 @@ const shortTime: LowerAten = (call) => {
   if (self?.shape === undefined || length === undefined || call.flag('center', false)) return undefined;
   const isSingle = self.shape.length === 1;
   const [signal] = isSingle ? call.emit('Unsqueeze', [self, call.integers([0])]) : [self];
-  const width = call.number('win_length') ?? length;
+  const width = call.numberOr('win_length', length);
   const window = width === length ? call.tensor('window') : undefined;
   if (signal.elementType?.startsWith('complex') || width !== length) return undefined;
   const step = call.scalar(call.number('hop_length') ?? Math.floor(length / 4), 'int64');

@@ -1,14 +1,14 @@
 /** Convolutions and their transposes. */
 
 import { int, ints, type NodeAttributes, type Tensor, text } from '../../layer-spec/layerDefinition.ts';
-import { type AtenCall, bothSides, each, type LowerAten, perAxis } from '../atenCall.ts';
+import { type AtenCall, bothSides, each, type LowerAten, perAxis, rankOf } from '../atenCall.ts';
 
 /** Named paddings: `same` adds what keeps the size, `valid` nothing. */
 const paddings: Readonly<Record<string, string>> = { same: 'SAME_UPPER', valid: 'VALID' };
 
 function convolve(call: AtenCall, isTransposed: boolean): ReturnType<LowerAten> {
   const [given, weight] = [call.tensor('input'), call.tensor('weight')];
-  const axes = (weight?.shape?.length ?? 0) - 2;
+  const axes = rankOf(weight) - 2;
   if (given?.shape === undefined || weight === undefined || axes < 1) return undefined;
   // One image without a batch.
   const isSingle = given.shape.length === axes + 1;
@@ -20,7 +20,7 @@ function convolve(call: AtenCall, isTransposed: boolean): ReturnType<LowerAten> 
     strides: ints(of('stride', 1)),
     ...(named === undefined ? { pads: bothSides(of('padding', 0)) } : { auto_pad: text(named) }),
     dilations: ints(of('dilation', 1)),
-    group: int(call.number('groups') ?? 1),
+    group: int(call.numberOr('groups', 1)),
     ...(isTransposed ? { output_padding: ints(of('output_padding', 0)) } : {}),
   };
   const inputs: readonly (Tensor | undefined)[] = [input, weight, call.tensor('bias')];

@@ -24,8 +24,8 @@ const filled =
 const range: LowerAten = (call) => {
   const [length] = call.shape ?? [];
   const type = call.results[0]?.elementType ?? 'int64';
-  const start = call.number('start') ?? 0;
-  const step = call.number('step') ?? 1;
+  const start = call.numberOr('start', 0);
+  const step = call.numberOr('step', 1);
   if (length === undefined) return undefined;
   const end = call.number('end');
   if (end !== undefined) {

@@ -61,7 +61,7 @@ const sum =
     const [left, right] = first === 'self' ? [self, other] : [other, self];
     const pair = promoted(call, left, right);
     if (pair === undefined) return undefined;
-    const alpha = call.number('alpha') ?? 1;
+    const alpha = call.numberOr('alpha', 1);
     if (alpha === 1) return call.emit(type, pair);
     const scaled = call.emit('Mul', [pair[1], call.scalar(alpha, pair[1].elementType ?? 'float32')]);
     return call.emit(type, [pair[0], ...scaled]);

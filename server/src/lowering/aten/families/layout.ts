@@ -2,7 +2,7 @@
 
 import { type Dimension, divideExactly, equalDimensions } from '../../../model/dimension.ts';
 import { int, ints, type Tensor, text } from '../../layer-spec/layerDefinition.ts';
-import { type AtenCall, each, fromFront, type LowerAten } from '../atenCall.ts';
+import { type AtenCall, each, fromFront, type LowerAten, rankOf } from '../atenCall.ts';
 
 /** To the shape that the archive says. */
 const reshape: LowerAten = (call) => {
@@ -34,18 +34,16 @@ const permuted =
 
 const swapped = (first: string | number, second: string | number): LowerAten =>
   permuted((call, rank) => {
-    const [one, other] = [first, second].map((axis) =>
-      fromFront(typeof axis === 'number' ? axis : (call.number(axis) ?? 0), rank),
-    );
-    return Array.from({ length: rank }, (_, axis) =>
-      axis === one ? other : axis === other ? one : axis,
-    ).map((axis) => axis ?? 0);
+    const placeOf = (axis: string | number): number =>
+      fromFront(typeof axis === 'number' ? axis : call.numberOr(axis, 0), rank);
+    const [one, other] = [placeOf(first), placeOf(second)];
+    return Array.from({ length: rank }, (_, axis) => (axis === one ? other : axis === other ? one : axis));
   });
 
 /** Matrices; what has one axis stays. */
 const transposed: LowerAten = (call) => {
   const self = call.tensor('self');
-  return (self?.shape?.length ?? 0) < 2 ? self && [self] : swapped(0, 1)(call);
+  return rankOf(self) < 2 ? self && [self] : swapped(0, 1)(call);
 };
 
 const moved = permuted((call, rank) => {
@@ -63,7 +61,7 @@ const concatenate: LowerAten = (call) => {
   const tensors = call.list('tensors');
   if (tensors === undefined || tensors.length === 0) return undefined;
   const type = call.results[0]?.elementType;
-  const axis = int(call.number('dim') ?? 0);
+  const axis = int(call.numberOr('dim', 0));
   return call.emit(
     'Concat',
     tensors.map((tensor) => call.cast(tensor, type)),
@@ -75,7 +73,7 @@ const stack: LowerAten = (call) => {
   const tensors = call.list('tensors');
   const rank = call.shape?.length;
   if (tensors === undefined || tensors.length === 0 || rank === undefined) return undefined;
-  const axis = fromFront(call.number('dim') ?? 0, rank);
+  const axis = fromFront(call.numberOr('dim', 0), rank);
   const apart = tensors.flatMap((tensor) => call.emit('Unsqueeze', [tensor, call.integers([axis])]));
   return call.emit('Concat', apart, { axis: int(axis) });
 };
@@ -88,7 +86,7 @@ const expand: LowerAten = (call) => {
 /** As often along each axis as the call says, where the archive says what comes out. */
 const repeat: LowerAten = (call) => {
   const self = call.tensor('self');
-  const rank = self?.shape?.length ?? 0;
+  const rank = rankOf(self);
   const given = call.numbers('repeats', call.numbers('dims', []));
   if (self?.shape === undefined || given.length === 0) return broadcast(call, self);
   const times = [...Array.from({ length: Math.max(0, rank - given.length) }, () => 1), ...given];
@@ -184,7 +182,7 @@ const pad =
       const axis = self.shape.length - 1 - Math.floor(index / 2);
       (index % 2 === 0 ? before : after)[axis] = amount;
     }
-    const value = call.number('value') ?? 0;
+    const value = call.numberOr('value', 0);
     const filled =
       name === 'constant' && value !== 0 ? [call.scalar(value, self.elementType ?? 'float32')] : [];
     return call.emit('Pad', [self, call.integers([...before, ...after]), ...filled], { mode: text(name) });

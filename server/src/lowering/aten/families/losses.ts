@@ -6,7 +6,7 @@ import { type AtenCall, each, type LowerAten } from '../atenCall.ts';
 /** Source: `at::Reduction` of PyTorch 2.13. */
 const reductions = ['none', 'mean', 'sum'];
 
-const reductionOf = (call: AtenCall): string => reductions[call.number('reduction') ?? 1] ?? 'mean';
+const reductionOf = (call: AtenCall): string => reductions[call.numberOr('reduction', 1)] ?? 'mean';
 
 /** Of labels, or of probabilities. Smoothing of labels is not costed. */
 const crossEntropy: LowerAten = (call) => {
@@ -27,7 +27,7 @@ const labelLoss =
     const inputs = [scores, target, ...(weight === undefined ? [] : [weight])];
     return call.emit(type, inputs, {
       reduction: text(reductionOf(call)),
-      ignore_index: int(call.number('ignore_index') ?? -100),
+      ignore_index: int(call.numberOr('ignore_index', -100)),
     });
   };
 

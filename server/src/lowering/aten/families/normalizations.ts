@@ -29,9 +29,9 @@ const batchNorm =
     const inputs = [input, ...affine, ...(isKept ? statistics : [scale, scale])];
     const usesBatch = isTraining || !isKept;
     const outputs = call.emitMany('BatchNormalization', inputs, usesBatch ? 3 : 1, {
-      epsilon: float(call.number('eps') ?? call.number('epsilon') ?? 1e-5),
+      epsilon: float(call.number('eps') ?? call.numberOr('epsilon', 1e-5)),
       // ONNX's momentum weighs the old statistics, PyTorch's the new ones.
-      momentum: float(1 - (call.number('momentum') ?? 0.1)),
+      momentum: float(1 - call.numberOr('momentum', 0.1)),
       training_mode: flagAttribute(usesBatch),
     });
     return outputs.slice(0, 1);
@@ -44,7 +44,7 @@ const layerNorm: LowerAten = (call) => {
   const weight = call.tensor('weight') ?? constant(call, call.integers(sizes), 1);
   return call.emit('LayerNormalization', [input, weight, call.tensor('bias')], {
     axis: int(-sizes.length),
-    epsilon: float(call.number('eps') ?? 1e-5),
+    epsilon: float(call.numberOr('eps', 1e-5)),
   });
 };
 
@@ -56,7 +56,7 @@ const rmsNorm: LowerAten = (call) => {
   const weight = call.tensor('weight') ?? constant(call, call.integers(sizes), 1);
   return call.emit('RMSNormalization', [input, weight], {
     axis: int(-sizes.length),
-    epsilon: float(call.number('eps') ?? 1.1920929e-7),
+    epsilon: float(call.numberOr('eps', 1.1920929e-7)),
   });
 };
 
@@ -67,7 +67,7 @@ const groupNorm: LowerAten = (call) => {
   if (input === undefined || affine === undefined || groups === undefined) return undefined;
   return call.emit('GroupNormalization', [input, ...affine], {
     num_groups: int(groups),
-    epsilon: float(call.number('eps') ?? 1e-5),
+    epsilon: float(call.numberOr('eps', 1e-5)),
   });
 };
 
@@ -76,7 +76,7 @@ const instanceNorm: LowerAten = (call) => {
   const affine = input && scaleAndShift(call, input, 1);
   if (input === undefined || affine === undefined || !call.flag('use_input_stats', true)) return undefined;
   return call.emit('InstanceNormalization', [input, ...affine], {
-    epsilon: float(call.number('eps') ?? 1e-5),
+    epsilon: float(call.numberOr('eps', 1e-5)),
   });
 };
 
@@ -85,7 +85,7 @@ const weightNorm: LowerAten = (call) => {
   const [direction, size] = [call.tensor('v'), call.tensor('g')];
   const rank = direction?.shape?.length;
   if (direction === undefined || size === undefined || rank === undefined) return undefined;
-  const kept = call.number('dim') ?? 0;
+  const kept = call.numberOr('dim', 0);
   const axes = Array.from({ length: rank }, (_, axis) => axis).filter((axis) => axis !== kept);
   const norms = call.emit('ReduceL2', [direction, call.integers(axes)], { keepdims: int(1) });
   return call.emit('Mul', [direction, ...call.emit('Div', [size, ...norms])]);

@@ -1,16 +1,17 @@
 /** Parts of tensors, by range or by index, and writes into them. */
 
+import { itemAt } from '../../../model/at.ts';
 import { type Dimension, printDimension } from '../../../model/dimension.ts';
 import { ownDomain } from '../../../operators/vocabulary/define.ts';
 import { int, ints, type Tensor, text } from '../../layer-spec/layerDefinition.ts';
-import { type AtenCall, each, fromFront, type LowerAten } from '../atenCall.ts';
+import { type AtenCall, each, fromFront, type LowerAten, rankOf } from '../atenCall.ts';
 
 /** Into parts of `length`, of which the last may be shorter. */
 const split =
   (sizesOf: (call: AtenCall, whole: number) => readonly number[] | undefined): LowerAten =>
   (call) => {
     const input = call.tensor('self');
-    const axis = call.number('dim') ?? 0;
+    const axis = call.numberOr('dim', 0);
     const whole = input?.shape?.at(axis);
     const sizes = typeof whole === 'number' ? sizesOf(call, whole) : undefined;
     if (input === undefined || sizes === undefined || sizes.some((size) => !(size >= 0))) return undefined;
@@ -34,7 +35,7 @@ const sections = (whole: number, count: number | undefined): readonly number[] |
     : Array.from({ length: count }, (_, part) => Math.floor(whole / count) + (part < whole % count ? 1 : 0));
 
 const unbind: LowerAten = (call) => {
-  const axis = call.integers([call.number('dim') ?? 0]);
+  const axis = call.integers([call.numberOr('dim', 0)]);
   const apart = split((_, whole) => parts(whole, 1))(call);
   return apart?.flatMap((part) => call.emit('Squeeze', [part, axis]));
 };
@@ -43,7 +44,7 @@ const select: LowerAten = (call) => {
   const self = call.tensor('self');
   const index = call.number('index');
   if (self === undefined || index === undefined) return undefined;
-  return call.emit('Gather', [self, call.scalar(index, 'int64')], { axis: int(call.number('dim') ?? 0) });
+  return call.emit('Gather', [self, call.scalar(index, 'int64')], { axis: int(call.numberOr('dim', 0)) });
 };
 
 const sliceOf = (
@@ -61,10 +62,10 @@ const slice: LowerAten = (call) => {
   const self = call.tensor('self');
   const start = call.has('start') ? call.number('start') : 0;
   const given = call.has('end') ? call.number('end') : Number.MAX_SAFE_INTEGER;
-  const axis = call.number('dim') ?? 0;
+  const axis = call.numberOr('dim', 0);
   const size = call.shape?.at(axis);
   if (self === undefined || start === undefined || size === undefined) return undefined;
-  const isFromFront = start === 0 && (call.number('step') ?? 1) === 1;
+  const isFromFront = start === 0 && call.numberOr('step', 1) === 1;
   const end =
     given === undefined
       ? isFromFront
@@ -73,20 +74,20 @@ const slice: LowerAten = (call) => {
       : Math.min(given, Number.MAX_SAFE_INTEGER);
   if (end === undefined) return undefined;
   if (start === 0 && end === Number.MAX_SAFE_INTEGER && isFromFront) return [self];
-  return sliceOf(call, self, [start, end, axis, call.number('step') ?? 1]);
+  return sliceOf(call, self, [start, end, axis, call.numberOr('step', 1)]);
 };
 
 const narrow: LowerAten = (call) => {
   const [start, length] = [call.number('start'), call.number('length')];
   if (start === undefined || length === undefined) return undefined;
-  return sliceOf(call, call.tensor('self'), [start, start + length, call.number('dim') ?? 0]);
+  return sliceOf(call, call.tensor('self'), [start, start + length, call.numberOr('dim', 0)]);
 };
 
 /** Differences of neighbours. */
 const difference: LowerAten = (call) => {
   const self = call.tensor('self');
-  const axis = call.number('dim') ?? -1;
-  if (self === undefined || (call.number('n') ?? 1) !== 1) return undefined;
+  const axis = call.numberOr('dim', -1);
+  if (self === undefined || call.numberOr('n', 1) !== 1) return undefined;
   const around = [call.tensor('prepend'), self, call.tensor('append')].flatMap((part) => part ?? []);
   const [whole] = around.length === 1 ? [self] : call.emit('Concat', around, { axis: int(axis) });
   const later = sliceOf(call, whole, [1, Number.MAX_SAFE_INTEGER, axis]);
@@ -101,7 +102,7 @@ const index: LowerAten = (call) => {
   const [first, ...others] = given?.flatMap((entry) => entry ?? []) ?? [];
   if (self === undefined || first === undefined || axes === undefined) return undefined;
   if (first.elementType === 'bool') return others.length === 0 ? masked(call, self, first) : undefined;
-  if (others.length === 0) return call.emit('Gather', [self, first], { axis: int(axes[0] ?? 0) });
+  if (others.length === 0) return call.emit('Gather', [self, first], { axis: int(itemAt(axes, 0)) });
   const coordinates = joined(call, [first, ...others]);
   const taken = coordinates && call.emit('GatherND', [toFront(call, self, axes), coordinates]);
   return taken && intoPlace(call, taken[0], axes, (coordinates?.shape?.length ?? 1) - 1);
@@ -119,7 +120,7 @@ function intoPlace(call: AtenCall, taken: Tensor, axes: readonly number[], count
   const [first = 0] = axes;
   const isTogether = axes.every((axis, at) => axis === first + at);
   if (first === 0 || !isTogether) return [taken];
-  const rank = taken.shape?.length ?? 0;
+  const rank = rankOf(taken);
   const rest = Array.from({ length: rank - count }, (_, axis) => axis + count);
   const own = Array.from({ length: count }, (_, axis) => axis);
   const order = [...rest.slice(0, first), ...own, ...rest.slice(first)];
@@ -128,9 +129,9 @@ function intoPlace(call: AtenCall, taken: Tensor, axes: readonly number[], count
 
 /** Indices that broadcast with each other, as coordinates in a new last axis. */
 function joined(call: AtenCall, indices: readonly Tensor[]): Tensor | undefined {
-  const rank = Math.max(...indices.map(({ shape }) => shape?.length ?? 0));
+  const rank = Math.max(...indices.map((own) => rankOf(own)));
   const sizes = Array.from({ length: rank }, (_, axis) => {
-    const found = indices.flatMap(({ shape }) => shape?.[axis - rank + (shape?.length ?? 0)] ?? []);
+    const found = indices.flatMap((own) => own.shape?.[axis - rank + rankOf(own)] ?? []);
     return found.find((size) => size !== 1) ?? 1;
   });
   const isOne = (shape: Tensor['shape']) =>
@@ -218,14 +219,14 @@ const replaced =
   (isRange: boolean): LowerAten =>
   (call) => {
     const [self, source] = [call.tensor('self'), call.tensor('src')];
-    const axis = call.number('dim') ?? 0;
+    const axis = call.numberOr('dim', 0);
     const size = self?.shape?.at(axis);
     const start = isRange ? (call.has('start') ? call.number('start') : 0) : call.number('index');
     const end = isRange ? (call.has('end') ? call.number('end') : size) : (start ?? 0) + 1;
     if (self === undefined || source === undefined || typeof size !== 'number' || start === undefined)
       return undefined;
     if (typeof end !== 'number') return undefined;
-    const step = call.number('step') ?? 1;
+    const step = call.numberOr('step', 1);
     if (step !== 1) return everyFew(call, self, source, { axis, start, end: Math.min(size, end), step });
     const [from, to] = [start, end].map((bound) => Math.min(size, bound < 0 ? bound + size : bound));
     const middle = isRange ? [source] : call.emit('Unsqueeze', [source, call.integers([axis])]);
@@ -239,13 +240,13 @@ const replaced =
 
 const gather: LowerAten = (call) => {
   const [self, places] = [call.tensor('self'), call.tensor('index')];
-  const axis = int(call.number('dim') ?? 0);
+  const axis = int(call.numberOr('dim', 0));
   return self && places && call.emit('GatherElements', [self, places], { axis });
 };
 
 const indexSelect: LowerAten = (call) => {
   const [self, places] = [call.tensor('self'), call.tensor('index')];
-  return self && places && call.emit('Gather', [self, places], { axis: int(call.number('dim') ?? 0) });
+  return self && places && call.emit('Gather', [self, places], { axis: int(call.numberOr('dim', 0)) });
 };
 
 const reductionNames: Readonly<Record<string, string>> = {
@@ -268,7 +269,7 @@ const scatter =
     const sizes = isOne ? call.sizes(places.shape) : undefined;
     if (isOne && sizes === undefined) return undefined;
     const updates = isOne ? call.emit('Expand', [source, sizes]) : [source];
-    const axis = int(call.number('dim') ?? 0);
+    const axis = int(call.numberOr('dim', 0));
     const attributes = { axis, reduction: text(named) };
     return named === 'mean'
       ? call.emitMany('ScatterReduce', [self, places, ...updates], 1, attributes, ownDomain)
@@ -280,7 +281,7 @@ const toRows =
   (reduction: string): LowerAten =>
   (call) => {
     const [self, places, source] = [call.tensor('self'), call.tensor('index'), call.tensor('source')];
-    if (self === undefined || places === undefined || source === undefined || (call.number('dim') ?? 0) !== 0)
+    if (self === undefined || places === undefined || source === undefined || call.numberOr('dim', 0) !== 0)
       return undefined;
     const coordinates = call.emit('Unsqueeze', [places, call.integers([-1])]);
     return call.emit('ScatterND', [self, ...coordinates, source], { reduction: text(reduction) });
@@ -290,7 +291,7 @@ const triangle =
   (upper: number): LowerAten =>
   (call) => {
     const self = call.tensor('self');
-    const diagonal = call.scalar(call.number('diagonal') ?? 0, 'int64');
+    const diagonal = call.scalar(call.numberOr('diagonal', 0), 'int64');
     return self && call.emit('Trilu', [self, diagonal], { upper: int(upper) });
   };
 
@@ -305,8 +306,8 @@ const oneHot: LowerAten = (call) => {
 const unfold: LowerAten = (call) => {
   const self = call.tensor('self');
   const [size, step] = [call.number('size'), call.number('step')];
-  const rank = self?.shape?.length ?? 0;
-  const axis = fromFront(call.number('dimension') ?? 0, rank);
+  const rank = rankOf(self);
+  const axis = fromFront(call.numberOr('dimension', 0), rank);
   const count = call.shape?.[axis];
   if (self === undefined || size === undefined || step === undefined || typeof count !== 'number')
     return undefined;
@@ -411,7 +412,7 @@ const counted: LowerAten = (call) => {
 
 export const partOperators: Readonly<Record<string, LowerAten>> = {
   'split.Tensor': split((call, whole) => parts(whole, call.number('split_size'))),
-  'chunk.default': split((call, whole) => parts(whole, Math.ceil(whole / (call.number('chunks') ?? 0)))),
+  'chunk.default': split((call, whole) => parts(whole, Math.ceil(whole / call.numberOr('chunks', 0)))),
   ...each(
     ['split_with_sizes.default', 'split.sizes', 'split_with_sizes_copy.default'],
     split((call) => call.numbers('split_sizes', call.numbers('split_size', []))),

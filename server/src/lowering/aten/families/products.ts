@@ -27,7 +27,7 @@ const product =
 const addmm: LowerAten = (call) => {
   const [self, left, right] = [call.tensor('self'), call.tensor('mat1'), call.tensor('mat2')];
   if (self === undefined || left === undefined || right === undefined) return undefined;
-  const factors = { alpha: float(call.number('alpha') ?? 1), beta: float(call.number('beta') ?? 1) };
+  const factors = { alpha: float(call.numberOr('alpha', 1)), beta: float(call.numberOr('beta', 1)) };
   return call.emit('Gemm', [left, right, self], factors);
 };
 
@@ -38,8 +38,8 @@ const baddbmm: LowerAten = (call) => {
     factor === 1
       ? tensors
       : call.emit('Mul', [...tensors, call.scalar(factor, self.elementType ?? 'float32')]);
-  const products = scaled(call.emit('MatMul', [left, right]), call.number('alpha') ?? 1);
-  const beta = call.number('beta') ?? 1;
+  const products = scaled(call.emit('MatMul', [left, right]), call.numberOr('alpha', 1));
+  const beta = call.numberOr('beta', 1);
   return beta === 0 ? products : call.emit('Add', [...products, ...scaled([self], beta)]);
 };
 
@@ -57,10 +57,10 @@ const cosineSimilarity: LowerAten = (call) => {
   const operands = given.flatMap((operand) =>
     operand === undefined || isCommon(operand.shape) ? [operand] : call.emit('Expand', [operand, sizes]),
   );
-  const axes = call.integers([call.number('dim') ?? 1]);
+  const axes = call.integers([call.numberOr('dim', 1)]);
   const parts = operands.flatMap((operand) => {
     if (operand === undefined) return [];
-    const least = call.scalar(call.number('eps') ?? 1e-8, operand.elementType ?? 'float32');
+    const least = call.scalar(call.numberOr('eps', 1e-8), operand.elementType ?? 'float32');
     const norm = call.emit('ReduceL2', [operand, axes], { keepdims: int(1) });
     return call.emit('Div', [operand, ...call.emit('Clip', [...norm, least])]);
   });
@@ -176,7 +176,7 @@ const distances: LowerAten = (call) => {
     .some((size) => typeof size !== 'number' || size > 25);
   const mode = call.numberOr('compute_mode', 0);
   const isProduct =
-    other !== undefined && (call.number('p') ?? 2) === 2 && (mode === 1 || (mode === 0 && most));
+    other !== undefined && call.numberOr('p', 2) === 2 && (mode === 1 || (mode === 0 && most));
   const inputs = other === undefined ? [one] : [one, other];
   return call.emitMany('PairwiseDistance', inputs, 1, { matmul: int(isProduct ? 1 : 0) }, ownDomain);
 };

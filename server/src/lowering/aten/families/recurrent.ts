@@ -8,7 +8,7 @@ const sequence =
   (type: 'LSTM' | 'GRU' | 'RNN', nonlinearity?: 'Relu'): LowerAten =>
   (call) => {
     const input = call.tensor('input');
-    const layers = call.number('num_layers') ?? 1;
+    const layers = call.numberOr('num_layers', 1);
     const directions = call.flag('bidirectional', false) ? 2 : 1;
     const hasBiases = call.flag('has_biases', false);
     const packs = packedWeights(call.names('params'), { layers, directions, hasBiases });
@@ -75,7 +75,7 @@ const joined = (call: AtenCall, parts: readonly Tensor[]): readonly Tensor[] =>
 
 /** Dropout between layers, in training. */
 function between(call: AtenCall, output: Tensor): readonly [Tensor] {
-  const rate = call.number('dropout') ?? 0;
+  const rate = call.numberOr('dropout', 0);
   if (rate === 0 || !call.flag('train', false)) return [output];
   return call.emit('Dropout', [output, call.scalar(rate, 'float32'), call.scalar(1, 'bool')]);
 }

@@ -1,7 +1,7 @@
 /** Sums, means and extremes over axes; orders along one. */
 
 import { int, type Tensor } from '../../layer-spec/layerDefinition.ts';
-import { type AtenCall, each, flagAttribute, fromFront, type LowerAten } from '../atenCall.ts';
+import { type AtenCall, each, flagAttribute, fromFront, type LowerAten, rankOf } from '../atenCall.ts';
 
 /** Over the axes that the call names, else over all, in the type that it names. */
 const reduction =
@@ -33,7 +33,7 @@ const extreme =
   (reduce: 'ReduceMax' | 'ReduceMin', position: 'ArgMax' | 'ArgMin'): LowerAten =>
   (call) => {
     const self = call.tensor('self');
-    const axis = call.number('dim') ?? -1;
+    const axis = call.numberOr('dim', -1);
     if (self === undefined) return undefined;
     const keepdims = flagAttribute(call.flag('keepdim', false));
     return [
@@ -74,7 +74,7 @@ const spread =
 
 const norm: LowerAten = (call) => {
   const self = call.tensor('self');
-  const order = call.number('ord') ?? call.number('p') ?? 2;
+  const order = call.number('ord') ?? call.numberOr('p', 2);
   if (self === undefined || (order !== 1 && order !== 2)) return undefined;
   return reduce(call, order === 1 ? 'ReduceL1' : 'ReduceL2', self, call.numbers('dim', []));
 };
@@ -83,7 +83,7 @@ const running =
   (type: 'CumSum' | 'CumProd'): LowerAten =>
   (call) => {
     const self = call.tensor('self');
-    const axis = call.integers([call.number('dim') ?? 0]);
+    const axis = call.integers([call.numberOr('dim', 0)]);
     return self && call.emit(type, [call.cast(self, call.results[0]?.elementType), axis]);
   };
 
@@ -99,9 +99,9 @@ const ordered =
   (kind: 'topk' | 'sort' | 'argsort'): LowerAten =>
   (call) => {
     const self = call.tensor('self');
-    const rank = self?.shape?.length ?? 0;
+    const rank = rankOf(self);
     if (self === undefined || rank === 0) return undefined;
-    const axis = fromFront(call.number('dim') ?? -1, rank);
+    const axis = fromFront(call.numberOr('dim', -1), rank);
     const size = self.shape?.[axis];
     const count = kind === 'topk' ? call.number('k') : typeof size === 'number' ? size : undefined;
     const k = count === undefined ? size && call.sizes([size]) : call.integers([count]);

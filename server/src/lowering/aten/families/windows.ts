@@ -1,5 +1,6 @@
 /** Pooling, resampling and sliding blocks: what reads windows of an image. */
 
+import { itemAt } from '../../../model/at.ts';
 import { int, ints, type Tensor, text } from '../../layer-spec/layerDefinition.ts';
 import { type AtenCall, bothSides, each, flagAttribute, type LowerAten, perAxis } from '../atenCall.ts';
 
@@ -31,11 +32,11 @@ const adaptive =
     if (input?.shape?.length !== axes + 2 || wanted.length !== axes) return undefined;
     if (wanted.every((size) => size === 1) && outputs === 1) return call.emit(`Global${kind}Pool`, [input]);
     const before = input.shape.slice(2).map(Number);
-    const steps = wanted.map((size, axis) => Math.floor((before[axis] ?? 0) / size));
+    const steps = wanted.map((size, axis) => Math.floor(itemAt(before, axis) / size));
     if (!steps.every((step) => step > 0)) {
       return before.every(Number.isFinite) ? resized(call, input, wanted, 'nearest') : undefined;
     }
-    const kernel = steps.map((step, axis) => (before[axis] ?? 0) - ((wanted[axis] ?? 1) - 1) * step);
+    const kernel = steps.map((step, axis) => itemAt(before, axis) - (itemAt(wanted, axis) - 1) * step);
     const attributes = { kernel_shape: ints(kernel), strides: ints(steps) };
     return call.emitMany(`${kind}Pool`, [input], outputs, attributes);
   };
@@ -69,7 +70,7 @@ const sampleModes = ['linear', 'nearest', 'cubic'];
 
 const gridSample: LowerAten = (call) => {
   const [input, grid] = [call.tensor('input', 'self'), call.tensor('grid')];
-  const mode = text(sampleModes[call.number('interpolation_mode') ?? 0] ?? 'linear');
+  const mode = text(sampleModes[call.numberOr('interpolation_mode', 0)] ?? 'linear');
   return input && grid && call.emit('GridSample', [input, grid], { mode });
 };
 

@@ -1,6 +1,6 @@
 /** Layers that compute each element apart (src/caffe/layers/, one file each). */
 
-import { booleanOf, numberOf, spanOf } from '../../../formats/caffe/syntax.ts';
+import { booleanOf, numberOf, numberOr, spanOf } from '../../../formats/caffe/syntax.ts';
 import { float, int, type Tensor } from '../../layer-spec/layerDefinition.ts';
 import type { CaffeCall, CaffeLayerDefinition } from '../layerDefinition.ts';
 import { fixed, shapeOf } from '../shapes.ts';
@@ -36,7 +36,7 @@ const ownTensor = (call: CaffeCall, tensor: Tensor | undefined): readonly Tensor
   tensor === undefined || tensor === call.inputs[0] ? [call.emit('Identity', [call.inputs[0]])] : [tensor];
 
 function lowerPower(call: CaffeCall): readonly Tensor[] | undefined {
-  const power = numberOf(call.parameters, 'power') ?? 1;
+  const power = numberOr(call.parameters, 'power', 1);
   const inner = affine(call);
   if (power === 1) return ownTensor(call, inner);
   if (power === 2) return [call.emit('Mul', [inner, inner])];
@@ -44,7 +44,7 @@ function lowerPower(call: CaffeCall): readonly Tensor[] | undefined {
 }
 
 function lowerExp(call: CaffeCall): readonly Tensor[] | undefined {
-  const base = numberOf(call.parameters, 'base') ?? -1;
+  const base = numberOr(call.parameters, 'base', -1);
   if (base !== -1 && base <= 0)
     return call.problem('`base` must be above 0, or -1 for e', spanOf(call.parameters, 'base'));
   const inner = affine(call);
@@ -52,7 +52,7 @@ function lowerExp(call: CaffeCall): readonly Tensor[] | undefined {
 }
 
 function lowerLog(call: CaffeCall): readonly Tensor[] | undefined {
-  const base = numberOf(call.parameters, 'base') ?? -1;
+  const base = numberOr(call.parameters, 'base', -1);
   if (base !== -1 && base <= 0)
     return call.problem('`base` must be above 0, or -1 for e', spanOf(call.parameters, 'base'));
   const logarithm = call.emit('Log', [affine(call)]);
@@ -77,7 +77,7 @@ export const activationLayers: readonly CaffeLayerDefinition[] = [
     parameters: 'relu_param',
     ...oneToOne,
     lower: (call) => {
-      const slope = numberOf(call.parameters, 'negative_slope') ?? 0;
+      const slope = numberOr(call.parameters, 'negative_slope', 0);
       return [
         slope === 0
           ? call.emit('Relu', call.inputs)
@@ -99,9 +99,7 @@ export const activationLayers: readonly CaffeLayerDefinition[] = [
     source: 'elu_layer.cpp',
     parameters: 'elu_param',
     ...oneToOne,
-    lower: (call) => [
-      call.emit('Elu', call.inputs, { alpha: float(numberOf(call.parameters, 'alpha') ?? 1) }),
-    ],
+    lower: (call) => [call.emit('Elu', call.inputs, { alpha: float(numberOr(call.parameters, 'alpha', 1)) })],
   },
   {
     ...plain(
@@ -196,7 +194,7 @@ export const activationLayers: readonly CaffeLayerDefinition[] = [
     parameters: 'threshold_param',
     ...oneToOne,
     lower: (call) => {
-      const limit = call.scalar(numberOf(call.parameters, 'threshold') ?? 0);
+      const limit = call.scalar(numberOr(call.parameters, 'threshold', 0));
       const above = call.emit('Greater', [call.inputs[0], limit]);
       return [call.emit('Cast', [above], { to: { kind: 'int', value: 1 } })];
     },
@@ -208,7 +206,7 @@ export const activationLayers: readonly CaffeLayerDefinition[] = [
     parameters: 'swish_param',
     ...oneToOne,
     lower: (call) => {
-      const beta = numberOf(call.parameters, 'beta') ?? 1;
+      const beta = numberOr(call.parameters, 'beta', 1);
       const [input] = call.inputs;
       const inner = beta === 1 ? input : call.emit('Mul', [input, call.scalar(beta)]);
       return [call.emit('Mul', [input, call.emit('Sigmoid', [inner])])];
@@ -236,7 +234,7 @@ export const activationLayers: readonly CaffeLayerDefinition[] = [
     otherParameters: ['spatial_dropout_param', 'selu_dropout_param'],
     ...oneToOne,
     lower: (call) => {
-      const ratio = numberOf(call.parameters, 'dropout_ratio') ?? 0.5;
+      const ratio = numberOr(call.parameters, 'dropout_ratio', 0.5);
       if (ratio < 0 || ratio >= 1) {
         const where = spanOf(call.parameters, 'dropout_ratio');
         return call.problem(`\`dropout_ratio\` is ${ratio}; it lies from 0 to below 1`, where);

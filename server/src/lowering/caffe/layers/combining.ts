@@ -1,6 +1,6 @@
 /** Layers that combine blobs, and those that scale or shift one (src/caffe/layers/eltwise_layer.cpp, scale_layer.cpp, …). */
 
-import { booleanOf, numberOf, numbersOf, spanOf, textOf } from '../../../formats/caffe/syntax.ts';
+import { booleanOf, numberOr, numbersOf, spanOf, textOf } from '../../../formats/caffe/syntax.ts';
 import { type Dimension, equalDimensions, isUnknown } from '../../../model/dimension.ts';
 import { int, ints, type Tensor } from '../../layer-spec/layerDefinition.ts';
 import { any, type CaffeCall, type CaffeLayerDefinition } from '../layerDefinition.ts';
@@ -83,9 +83,9 @@ function covered(
   const shape = shapeOf(call);
   if (shape === undefined) return undefined;
   const { parameters } = call;
-  const count = numberOf(parameters, 'num_axes') ?? 1;
+  const count = numberOr(parameters, 'num_axes', 1);
   const second = call.inputs[1];
-  const written = numberOf(parameters, 'axis') ?? 1;
+  const written = numberOr(parameters, 'axis', 1);
   const axis = axisOf(call, written, shape.length, spanOf(parameters, 'axis'), shape.length + 1);
   if (axis === undefined) return undefined;
   if (second !== undefined) {

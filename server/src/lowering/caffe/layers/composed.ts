@@ -1,6 +1,6 @@
 /** Layers that are whole parts of a network: the dense block of DenseNet, the transformer of images. */
 
-import { booleanOf, numberOf } from '../../../formats/caffe/syntax.ts';
+import { booleanOf, numberOf, numberOr } from '../../../formats/caffe/syntax.ts';
 import { int, ints, type Tensor } from '../../layer-spec/layerDefinition.ts';
 import type { CaffeCall, CaffeLayerDefinition } from '../layerDefinition.ts';
 import { fixed, shapeOfRank } from '../shapes.ts';
@@ -12,8 +12,8 @@ import { fixed, shapeOfRank } from '../shapes.ts';
 function lowerDenseBlock(call: CaffeCall): readonly Tensor[] | undefined {
   const shape = shapeOfRank(call, 4, '[batch, channels, height, width]');
   const { parameters } = call;
-  const steps = numberOf(parameters, 'numTransition') ?? 12;
-  const growth = numberOf(parameters, 'growthRate') ?? 12;
+  const steps = numberOr(parameters, 'numTransition', 12);
+  const growth = numberOr(parameters, 'growthRate', 12);
   let channels = fixed(shape?.[1]);
   let [tensor] = call.inputs;
   if (channels === undefined || tensor === undefined) return undefined;

@@ -1,6 +1,14 @@
 /** Convolutions: sizes round down (src/caffe/layers/conv_layer.cpp, deconv_layer.cpp, base_conv_layer.cpp). */
 
-import { booleanOf, messageOf, numberOf, numbersOf, spanOf } from '../../../formats/caffe/syntax.ts';
+import {
+  booleanOf,
+  messageOf,
+  numberOf,
+  numberOr,
+  numbersOf,
+  spanOf,
+} from '../../../formats/caffe/syntax.ts';
+import { itemAt } from '../../../model/at.ts';
 import { int, ints, type NodeAttributes, type Tensor } from '../../layer-spec/layerDefinition.ts';
 import { any, type CaffeCall, type CaffeLayerDefinition } from '../layerDefinition.ts';
 import { fixed, printShape, shapeOf, shapeOfRank } from '../shapes.ts';
@@ -87,8 +95,8 @@ export function windowWithTime(call: CaffeCall, axes: number): Window | undefine
     );
   return {
     kernel: [depth, ...spatial('kernel', 1)],
-    stride: [numberOf(parameters, 'temporal_stride') ?? 1, ...spatial('stride', 1)],
-    pad: [numberOf(parameters, 'temporal_pad') ?? 0, ...spatial('pad', 0)],
+    stride: [numberOr(parameters, 'temporal_stride', 1), ...spatial('stride', 1)],
+    pad: [numberOr(parameters, 'temporal_pad', 0), ...spatial('pad', 0)],
     dilation: ones,
   };
 }
@@ -101,7 +109,7 @@ function lowerConvolution(
   const { parameters } = call;
   const shape = shapeOf(call);
   if (shape === undefined) return undefined;
-  const axis = numberOf(parameters, 'axis') ?? 1;
+  const axis = numberOr(parameters, 'axis', 1);
   const axes = shape.length - (axis < 0 ? axis + shape.length : axis) - 1;
   if (axes < 1 || axes !== shape.length - 2) {
     return call.mismatch(
@@ -117,7 +125,7 @@ function lowerConvolution(
   }
   const window = windowOf(call, axes);
   if (window === undefined) return undefined;
-  const group = depthwise ? channels : (numberOf(parameters, 'group') ?? 1);
+  const group = depthwise ? channels : numberOr(parameters, 'group', 1);
   if (group < 1 || channels % group !== 0 || outputs % group !== 0) {
     return call.mismatch(
       `${channels} input and ${outputs} output channels do not divide into ${group} groups`,
@@ -127,7 +135,7 @@ function lowerConvolution(
   const tooSmall = window.kernel.findIndex((kernel, index) => {
     const size = fixed(shape[index + 2]);
     const extent = (window.dilation[index] ?? 1) * (kernel - 1) + 1;
-    return !transposed && size !== undefined && extent > size + 2 * (window.pad[index] ?? 0);
+    return !transposed && size !== undefined && extent > size + 2 * itemAt(window.pad, index);
   });
   if (tooSmall >= 0) {
     return call.mismatch(
@@ -214,7 +222,7 @@ function lowerDeformable(call: CaffeCall): readonly Tensor[] | undefined {
   const { parameters } = call;
   if (shape === undefined || window === undefined || channels === undefined) return undefined;
   const outputs = numberOf(parameters, 'num_output');
-  const group = numberOf(parameters, 'group') ?? 1;
+  const group = numberOr(parameters, 'group', 1);
   if (outputs === undefined || outputs < 1) {
     return call.missing('num_output', 'give the channels of the output, from 1');
   }
@@ -232,7 +240,7 @@ function lowerDeformable(call: CaffeCall): readonly Tensor[] | undefined {
     pads: ints([...window.pad, ...window.pad]),
     dilations: ints(window.dilation),
     group: int(group),
-    offset_group: int(numberOf(parameters, 'deformable_group') ?? 1),
+    offset_group: int(numberOr(parameters, 'deformable_group', 1)),
   };
   return [call.emit('DeformConv', [input, weight, offsets, bias, mask], attributes)];
 }

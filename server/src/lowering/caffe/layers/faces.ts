@@ -1,6 +1,6 @@
 /** Layers that face recognition adds: margins at the right class, centers of classes, normalized features. */
 
-import { numberOf } from '../../../formats/caffe/syntax.ts';
+import { numberOf, numberOr } from '../../../formats/caffe/syntax.ts';
 import { int, type Tensor } from '../../layer-spec/layerDefinition.ts';
 import type { CaffeCall, CaffeLayerDefinition } from '../layerDefinition.ts';
 import { fixed, fixedProduct, shapeOf } from '../shapes.ts';
@@ -47,7 +47,7 @@ function lowerTripletLoss(call: CaffeCall): readonly Tensor[] | undefined {
     call.emit('ReduceSumSquare', [call.emit('Sub', [anchor, other]), call.integers([1])], {
       keepdims: int(0),
     });
-  const margin = call.scalar(numberOf(call.parameters, 'margin') ?? 1);
+  const margin = call.scalar(numberOr(call.parameters, 'margin', 1));
   const rest = call.emit('Sub', [distance(like), distance(unlike)]);
   const violated = call.emit('Relu', [call.emit('Add', [rest, margin])]);
   return [call.emit('ReduceSum', [violated], { keepdims: int(0) })];

@@ -4,7 +4,14 @@
  * Sizes are those of py-faster-rcnn, lib/fast_rcnn/config.py, unless the net or a person gives others.
  */
 
-import { type CaffeMessage, messageOf, numberOf, numbersOf, textOf } from '../../../formats/caffe/syntax.ts';
+import {
+  type CaffeMessage,
+  messageOf,
+  numberOf,
+  numberOr,
+  numbersOf,
+  textOf,
+} from '../../../formats/caffe/syntax.ts';
 import { type Dimension, multiplyDimensions } from '../../../model/dimension.ts';
 import type { Tensor } from '../../layer-spec/layerDefinition.ts';
 import { any, type CaffeCall, type CaffeLayerDefinition } from '../layerDefinition.ts';
@@ -109,8 +116,8 @@ function lowerPython(call: CaffeCall): readonly Tensor[] | undefined {
 /** Boxes [image, class, score, corners] that are left, `keep_top_k` of each image at most. */
 function lowerDetections(call: CaffeCall): readonly Tensor[] | undefined {
   const suppression: CaffeMessage | undefined = messageOf(call.parameters, 'nms_param');
-  const kept = numberOf(call.parameters, 'keep_top_k') ?? -1;
-  const count = kept > 0 ? kept : (numberOf(suppression, 'top_k') ?? 0);
+  const kept = numberOr(call.parameters, 'keep_top_k', -1);
+  const count = kept > 0 ? kept : numberOr(suppression, 'top_k', 0);
   onHost(call, 'Overlapping boxes are suppressed');
   if (count <= 0) return shapeless(call);
   return [call.fromHost(0, [1, 1, rowsFor(call, count), 7])];

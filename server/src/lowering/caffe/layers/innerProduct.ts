@@ -1,6 +1,6 @@
 /** Products with a trained matrix, and rows looked up in one (src/caffe/layers/inner_product_layer.cpp, embed_layer.cpp). */
 
-import { booleanOf, numberOf, spanOf } from '../../../formats/caffe/syntax.ts';
+import { booleanOf, numberOf, numberOr, spanOf } from '../../../formats/caffe/syntax.ts';
 import { int, type Tensor } from '../../layer-spec/layerDefinition.ts';
 import type { CaffeCall, CaffeLayerDefinition } from '../layerDefinition.ts';
 import { axisOf, fixedProduct, shapeOf } from '../shapes.ts';
@@ -11,7 +11,7 @@ function lowerInnerProduct(call: CaffeCall): readonly Tensor[] | undefined {
   const shape = shapeOf(call);
   if (shape === undefined || input === undefined) return undefined;
   const outputs = outputsOf(call);
-  const axis = axisOf(call, numberOf(parameters, 'axis') ?? 1, shape.length, spanOf(parameters, 'axis'));
+  const axis = axisOf(call, numberOr(parameters, 'axis', 1), shape.length, spanOf(parameters, 'axis'));
   if (outputs === undefined || axis === undefined) return undefined;
   const inner = fixedProduct(shape.slice(axis));
   if (inner === undefined) return undefined;

@@ -1,6 +1,6 @@
 /** Losses and measures of quality (src/caffe/layers/, one file each). A loss is one number. */
 
-import { numberOf, numbersOf, spanOf, textOf } from '../../../formats/caffe/syntax.ts';
+import { numberOr, numbersOf, spanOf, textOf } from '../../../formats/caffe/syntax.ts';
 import { int, type Tensor } from '../../layer-spec/layerDefinition.ts';
 import type { CaffeCall, CaffeLayerDefinition } from '../layerDefinition.ts';
 import { axisOf, fixed, shapeOf } from '../shapes.ts';
@@ -75,7 +75,7 @@ function lowerContrastiveLoss(call: CaffeCall): readonly Tensor[] | undefined {
   const [left, right, similar] = call.inputs;
   const difference = call.emit('Sub', [left, right]);
   const squared = call.emit('ReduceSumSquare', [difference, call.integers([1])], { keepdims: int(0) });
-  const margin = call.scalar(numberOf(call.parameters, 'margin') ?? 1);
+  const margin = call.scalar(numberOr(call.parameters, 'margin', 1));
   const apart = call.emit('Relu', [call.emit('Sub', [margin, call.emit('Sqrt', [squared])])]);
   const labels =
     similar?.shape?.length === 1 || similar?.shape === undefined
@@ -118,7 +118,7 @@ function lowerAccuracy(call: CaffeCall): readonly Tensor[] | undefined {
   const shape = shapeOf(call);
   if (shape === undefined) return undefined;
   const { parameters } = call;
-  const axis = axisOf(call, numberOf(parameters, 'axis') ?? 1, shape.length, spanOf(parameters, 'axis'));
+  const axis = axisOf(call, numberOr(parameters, 'axis', 1), shape.length, spanOf(parameters, 'axis'));
   if (axis === undefined) return undefined;
   const count = numbersOf(parameters, 'top_k')[0] ?? 1;
   const classes = fixed(shape[axis]);

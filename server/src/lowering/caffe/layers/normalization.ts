@@ -1,6 +1,6 @@
 /** Normalizations (src/caffe/layers/lrn_layer.cpp, batch_norm_layer.cpp, mvn_layer.cpp, softmax_layer.cpp). */
 
-import { booleanOf, numberOf, spanOf, textOf } from '../../../formats/caffe/syntax.ts';
+import { booleanOf, numberOf, numberOr, spanOf, textOf } from '../../../formats/caffe/syntax.ts';
 import { float, int, ints, type Tensor } from '../../layer-spec/layerDefinition.ts';
 import type { CaffeCall, CaffeLayerDefinition } from '../layerDefinition.ts';
 import { axisOf, fixed, shapeOf, shapeOfRank } from '../shapes.ts';
@@ -10,7 +10,7 @@ const oneToOne = { bottoms: [1, 1], tops: [1, 1] } as const;
 function lowerLrn(call: CaffeCall): readonly Tensor[] | undefined {
   const { parameters } = call;
   const [input] = call.inputs;
-  const size = numberOf(parameters, 'local_size') ?? 5;
+  const size = numberOr(parameters, 'local_size', 5);
   if (size % 2 === 0) {
     return call.problem(`\`local_size\` is ${size}; it must be odd`, spanOf(parameters, 'local_size'));
   }
@@ -41,7 +41,7 @@ function lowerBatchNorm(call: CaffeCall): readonly Tensor[] | undefined {
     trained ? call.weight(4, 'bias', [channels]) : call.buffer('zeros', [channels]),
     ...['mean', 'variance'].map((name) => call.buffer(name, [channels])),
   ];
-  const epsilon = float(numberOf(call.parameters, 'eps') ?? 1e-5);
+  const epsilon = float(numberOr(call.parameters, 'eps', 1e-5));
   return [call.emit('BatchNormalization', [call.inputs[0], ...stored], { epsilon })];
 }
 
@@ -51,7 +51,7 @@ function lowerTrainedNorm(call: CaffeCall): readonly Tensor[] | undefined {
   if (channels === undefined) return undefined;
   const trained = ['scale', 'shift'].map((name, index) => call.weight(index, name, [channels]));
   const stored = ['mean', 'variance'].map((name) => call.buffer(name, [channels]));
-  const epsilon = float(numberOf(call.parameters, 'eps') ?? 1e-5);
+  const epsilon = float(numberOr(call.parameters, 'eps', 1e-5));
   return [call.emit('BatchNormalization', [call.inputs[0], ...trained, ...stored], { epsilon })];
 }
 
@@ -59,7 +59,7 @@ function lowerTrainedNorm(call: CaffeCall): readonly Tensor[] | undefined {
 function lowerSampleNorm(call: CaffeCall): readonly Tensor[] | undefined {
   const channels = fixed(shapeOf(call)?.[1]);
   if (channels === undefined) return undefined;
-  const groups = numberOf(call.parameters, 'group_num') ?? numberOf(call.parameters, 'num_groups') ?? 32;
+  const groups = numberOf(call.parameters, 'group_num') ?? numberOr(call.parameters, 'num_groups', 32);
   if (call.layer.type === 'GroupNorm' && (groups < 1 || channels % groups !== 0)) {
     return call.mismatch(`${channels} channels do not divide into ${groups} groups`);
   }
@@ -97,7 +97,7 @@ function lowerNormalize(call: CaffeCall): readonly Tensor[] | undefined {
 
 function lowerSoftmax(call: CaffeCall): readonly Tensor[] | undefined {
   const shape = shapeOf(call);
-  const written = numberOf(call.parameters, 'axis') ?? 1;
+  const written = numberOr(call.parameters, 'axis', 1);
   const axis =
     shape === undefined ? written : axisOf(call, written, shape.length, spanOf(call.parameters, 'axis'));
   return axis === undefined ? undefined : [call.emit('Softmax', [call.inputs[0]], { axis: int(axis) })];

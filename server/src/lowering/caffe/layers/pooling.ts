@@ -1,6 +1,7 @@
 /** Pools: sizes round up, and a last window that would begin in the padding is left out (src/caffe/layers/pooling_layer.cpp). */
 
-import { booleanOf, numberOf, numbersOf, spanOf, textOf } from '../../../formats/caffe/syntax.ts';
+import { booleanOf, numberOf, numberOr, numbersOf, spanOf, textOf } from '../../../formats/caffe/syntax.ts';
+import { itemAt } from '../../../model/at.ts';
 import { int, ints, type NodeAttributes, type Tensor } from '../../layer-spec/layerDefinition.ts';
 import type { CaffeCall, CaffeLayerDefinition } from '../layerDefinition.ts';
 import { fixed, printShape, shapeOf, shapeOfRank } from '../shapes.ts';
@@ -89,7 +90,7 @@ function lowerPooling(call: CaffeCall): readonly Tensor[] | undefined {
   const empty = sizes.some(
     (size, axis) =>
       size !== undefined &&
-      pooledSize(size, kernel[axis] ?? 1, stride[axis] ?? 1, pad[axis] ?? 0, roundsUp) < 1,
+      pooledSize(size, itemAt(kernel, axis), itemAt(stride, axis), itemAt(pad, axis), roundsUp) < 1,
   );
   if (empty) {
     return call.mismatch(
@@ -113,11 +114,11 @@ function lowerPoolOverTime(call: CaffeCall): readonly Tensor[] | undefined {
   if (booleanOf(parameters, 'global_pooling')) {
     return [call.emit(isMax ? 'GlobalMaxPool' : 'GlobalAveragePool', call.inputs)];
   }
-  const side = numberOf(parameters, 'kernel_size') ?? 1;
+  const side = numberOr(parameters, 'kernel_size', 1);
   const window = windowWithTime(call, 3) ?? {
     kernel: [side, side, side],
-    stride: Array.from({ length: 3 }, () => numberOf(parameters, 'stride') ?? 1),
-    pad: Array.from({ length: 3 }, () => numberOf(parameters, 'pad') ?? 0),
+    stride: Array.from({ length: 3 }, () => numberOr(parameters, 'stride', 1)),
+    pad: Array.from({ length: 3 }, () => numberOr(parameters, 'pad', 0)),
   };
   const { kernel, stride, pad } = window;
   if ([...kernel, ...stride].some((each) => each < 1)) {
@@ -147,11 +148,12 @@ function lowerPyramid(call: CaffeCall): readonly Tensor[] | undefined {
   const pooled: Tensor[] = [];
   for (let level = 0; level < levels; level += 1) {
     const bins = 2 ** level;
-    const windows = sizes.map((size) => {
-      const kernel = Math.ceil((size ?? 0) / bins);
-      return { kernel, pad: Math.floor((kernel * bins - (size ?? 0) + 1) / 2) };
+    const known = sizes.filter((size) => size !== undefined);
+    if (known.length !== 2 || sizes.length !== 2) return undefined;
+    const windows = known.map((size) => {
+      const kernel = Math.ceil(size / bins);
+      return { kernel, pad: Math.floor((kernel * bins - size + 1) / 2) };
     });
-    if (windows.length !== 2 || sizes.includes(undefined)) return undefined;
     if (windows.some(({ kernel, pad }) => kernel < 1 || pad >= kernel)) {
       return call.mismatch(
         `level ${level + 1} of the pyramid has more windows than the input ${printShape(shape)}`,

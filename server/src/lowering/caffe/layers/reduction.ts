@@ -1,6 +1,6 @@
 /** Layers that reduce axes (src/caffe/layers/reduction_layer.cpp, argmax_layer.cpp). */
 
-import { booleanOf, numberOf, numbersOf, spanOf, textOf } from '../../../formats/caffe/syntax.ts';
+import { booleanOf, numberOr, numbersOf, spanOf, textOf } from '../../../formats/caffe/syntax.ts';
 import { int, type Tensor } from '../../layer-spec/layerDefinition.ts';
 import type { CaffeCall, CaffeLayerDefinition } from '../layerDefinition.ts';
 import { axisOf, shapeOf } from '../shapes.ts';
@@ -11,12 +11,12 @@ function lowerReduction(call: CaffeCall): readonly Tensor[] | undefined {
   const { parameters } = call;
   const shape = shapeOf(call);
   if (shape === undefined) return undefined;
-  const axis = axisOf(call, numberOf(parameters, 'axis') ?? 0, shape.length, spanOf(parameters, 'axis'));
+  const axis = axisOf(call, numberOr(parameters, 'axis', 0), shape.length, spanOf(parameters, 'axis'));
   if (axis === undefined) return undefined;
   const operator = reductions[textOf(parameters, 'operation') ?? 'SUM'] ?? 'ReduceSum';
   const axes = shape.map((_, index) => index).slice(axis);
   const reduced = call.emit(operator, [call.inputs[0], call.integers(axes)], { keepdims: int(0) });
-  const factor = numberOf(parameters, 'coeff') ?? 1;
+  const factor = numberOr(parameters, 'coeff', 1);
   return [factor === 1 ? reduced : call.emit('Mul', [reduced, call.scalar(factor)])];
 }
 
@@ -31,7 +31,7 @@ const reductions: Readonly<Record<string, string>> = {
 function lowerArgMax(call: CaffeCall): readonly Tensor[] | undefined {
   const { parameters } = call;
   const shape = shapeOf(call);
-  const count = numberOf(parameters, 'top_k') ?? 1;
+  const count = numberOr(parameters, 'top_k', 1);
   const withValues = booleanOf(parameters, 'out_max_val') === true;
   if (shape === undefined) return undefined;
   const written = numbersOf(parameters, 'axis')[0];

@@ -1,6 +1,6 @@
 /** Layers that pool regions of interest: a grid of values for each row [image, x1, y1, x2, y2] of their second bottom. */
 
-import { numberOf } from '../../../formats/caffe/syntax.ts';
+import { numberOf, numberOr } from '../../../formats/caffe/syntax.ts';
 import { int, ints, type Tensor } from '../../layer-spec/layerDefinition.ts';
 import type { CaffeCall, CaffeLayerDefinition } from '../layerDefinition.ts';
 import { fixed, printShape, shapeOf, shapeOfRank } from '../shapes.ts';
@@ -26,7 +26,7 @@ function align(call: CaffeCall, input: Tensor | undefined, [height, width]: read
     output_height: int(height),
     output_width: int(width),
     sampling_ratio: int(
-      numberOf(call.parameters, 'sampling_ratio') ?? numberOf(call.parameters, 'sample_num') ?? 1,
+      numberOf(call.parameters, 'sampling_ratio') ?? numberOr(call.parameters, 'sample_num', 1),
     ),
   });
 }

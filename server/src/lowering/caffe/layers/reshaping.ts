@@ -5,6 +5,7 @@ import {
   type CaffeMessage,
   messageOf,
   numberOf,
+  numberOr,
   numbersOf,
   spanOf,
 } from '../../../formats/caffe/syntax.ts';
@@ -36,7 +37,7 @@ function reshapeTo(
 /** What it reshapes to, where that does not depend on what it reads. */
 function wholeShape(parameters: CaffeMessage | undefined): readonly number[] | undefined {
   const sizes = numbersOf(messageOf(parameters, 'shape'), 'dim');
-  const isPart = (numberOf(parameters, 'axis') ?? 0) !== 0 || (numberOf(parameters, 'num_axes') ?? -1) !== -1;
+  const isPart = numberOr(parameters, 'axis', 0) !== 0 || numberOr(parameters, 'num_axes', -1) !== -1;
   return isPart || sizes.length === 0 || sizes.some((size) => size < 1) ? undefined : sizes;
 }
 
@@ -45,8 +46,8 @@ function lowerReshape(call: CaffeCall): readonly Tensor[] | undefined {
   const shape = shapeOf(call);
   if (shape === undefined) return undefined;
   const dims = numbersOf(messageOf(parameters, 'shape'), 'dim');
-  const count = numberOf(parameters, 'num_axes') ?? -1;
-  const written = numberOf(parameters, 'axis') ?? 0;
+  const count = numberOr(parameters, 'num_axes', -1);
+  const written = numberOr(parameters, 'axis', 0);
   // A negative axis counts from one past the last, so that -1 appends (reshape_layer.cpp, LayerSetUp).
   const axis = written < 0 ? written + shape.length + 1 : written;
   const end = count < 0 ? shape.length : axis + count;
@@ -76,8 +77,8 @@ function lowerFlatten(call: CaffeCall): readonly Tensor[] | undefined {
   const { parameters } = call;
   const shape = shapeOf(call);
   if (shape === undefined) return undefined;
-  const axis = axisOf(call, numberOf(parameters, 'axis') ?? 1, shape.length, spanOf(parameters, 'axis'));
-  const written = numberOf(parameters, 'end_axis') ?? -1;
+  const axis = axisOf(call, numberOr(parameters, 'axis', 1), shape.length, spanOf(parameters, 'axis'));
+  const written = numberOr(parameters, 'end_axis', -1);
   const end = axisOf(call, written, shape.length, spanOf(parameters, 'end_axis'));
   if (axis === undefined || end === undefined) return undefined;
   if (end < axis) return call.problem(`axes ${axis} to ${end} are none`, spanOf(parameters, 'end_axis'));
@@ -108,7 +109,7 @@ function lowerPermute(call: CaffeCall): readonly Tensor[] | undefined {
 function lowerShuffle(call: CaffeCall): readonly Tensor[] | undefined {
   const shape = shapeOfRank(call, 4, '[batch, channels, height, width]');
   const [batch, channels, height, width] = shape ?? [];
-  const group = numberOf(call.parameters, 'group') ?? 1;
+  const group = numberOr(call.parameters, 'group', 1);
   if (batch === undefined || channels === undefined || height === undefined || width === undefined)
     return undefined;
   const each = divideExactly(channels, group);
@@ -160,7 +161,7 @@ function lowerTranspose(call: CaffeCall): readonly Tensor[] | undefined {
 function lowerReverse(call: CaffeCall): readonly Tensor[] | undefined {
   const rank = shapeOf(call)?.length;
   if (rank === undefined) return undefined;
-  const axis = axisOf(call, numberOf(call.parameters, 'axis') ?? 0, rank, spanOf(call.parameters, 'axis'));
+  const axis = axisOf(call, numberOr(call.parameters, 'axis', 0), rank, spanOf(call.parameters, 'axis'));
   if (axis === undefined) return undefined;
   const bounds = [[-1], [-(2 ** 31)], [axis], [-1]].map((values) => call.integers(values));
   return [call.emit('Slice', [call.inputs[0], ...bounds])];

@@ -1,6 +1,6 @@
 /** Layers that make images larger or smaller, which the forks for segmentation add. */
 
-import { numberOf } from '../../../formats/caffe/syntax.ts';
+import { numberOf, numberOr } from '../../../formats/caffe/syntax.ts';
 import { type Dimension, floorDivideDimensions } from '../../../model/dimension.ts';
 import { ints, type NodeAttributes, type Tensor, text } from '../../layer-spec/layerDefinition.ts';
 import type { CaffeCall, CaffeLayerDefinition } from '../layerDefinition.ts';
@@ -27,7 +27,7 @@ function lowerInterp(call: CaffeCall): readonly Tensor[] | undefined {
   const [height, width] = (shape ?? []).slice(2).map(fixed);
   if (height === undefined || width === undefined) return undefined;
   const { parameters } = call;
-  const edges = (numberOf(parameters, 'pad_beg') ?? 0) + (numberOf(parameters, 'pad_end') ?? 0);
+  const edges = numberOr(parameters, 'pad_beg', 0) + numberOr(parameters, 'pad_end', 0);
   const [zoom = 1, shrink = 1] = ['zoom_factor', 'shrink_factor'].map((name) => numberOf(parameters, name));
   if (zoom < 1 || shrink < 1) return call.problem('`zoom_factor` and `shrink_factor` must be above 0');
   const target = (size: number): number => {
@@ -50,7 +50,7 @@ function lowerUpsample(call: CaffeCall): readonly Tensor[] | undefined {
   const shape = shapeOfRank(call, 4, '[batch, channels, height, width]');
   const [batch, channels, height, width] = shape ?? [];
   const { parameters } = call;
-  const factor = numberOf(parameters, 'scale') ?? 2;
+  const factor = numberOr(parameters, 'scale', 2);
   const side = (size: Dimension | undefined, names: readonly string[], own: string): number | undefined => {
     const given = names.map((name) => numberOf(parameters, name)).find((value) => value !== undefined);
     const known = fixed(size);

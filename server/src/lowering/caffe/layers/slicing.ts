@@ -1,6 +1,7 @@
 /** Layers that give parts or copies of blobs (src/caffe/layers/slice_layer.cpp, crop_layer.cpp, tile_layer.cpp). */
 
-import { numberOf, numbersOf, spanOf } from '../../../formats/caffe/syntax.ts';
+import { numberOf, numberOr, numbersOf, spanOf } from '../../../formats/caffe/syntax.ts';
+import { itemAt } from '../../../model/at.ts';
 import { int, type Tensor } from '../../layer-spec/layerDefinition.ts';
 import { any, type CaffeCall, type CaffeLayerDefinition } from '../layerDefinition.ts';
 import { axisOf, fixed, printShape, shapeOf } from '../shapes.ts';
@@ -11,7 +12,7 @@ function lowerSlice(call: CaffeCall): readonly Tensor[] | undefined {
   const { parameters } = call;
   const shape = shapeOf(call);
   if (shape === undefined) return undefined;
-  const written = numbersOf(parameters, 'axis')[0] ?? numberOf(parameters, 'slice_dim') ?? 1;
+  const written = numbersOf(parameters, 'axis')[0] ?? numberOr(parameters, 'slice_dim', 1);
   const axis = axisOf(
     call,
     written,
@@ -47,7 +48,7 @@ function lowerCrop(call: CaffeCall): readonly Tensor[] | undefined {
   const [shape, reference] = [shapeOf(call), shapeOf(call, 1)];
   if (shape === undefined || reference === undefined) return undefined;
   const { parameters } = call;
-  const axis = axisOf(call, numberOf(parameters, 'axis') ?? 2, shape.length, spanOf(parameters, 'axis'));
+  const axis = axisOf(call, numberOr(parameters, 'axis', 2), shape.length, spanOf(parameters, 'axis'));
   if (axis === undefined) return undefined;
   const offsets = numbersOf(parameters, 'offset');
   const axes = shape.map((_, index) => index).slice(axis);
@@ -57,21 +58,16 @@ function lowerCrop(call: CaffeCall): readonly Tensor[] | undefined {
   }
   const starts = axes.map((_, index) => offsets[index] ?? offsets[0] ?? 0);
   const sizes = axes.map((index) => fixed(reference[index]));
-  const ends = sizes.map((size, index) => (size === undefined ? undefined : size + (starts[index] ?? 0)));
-  if (ends.includes(undefined)) return undefined;
-  if (ends.some((end, index) => (end ?? 0) > (fixed(shape[axis + index]) ?? Number.POSITIVE_INFINITY))) {
+  const ends = sizes.flatMap((size, index) => (size === undefined ? [] : [size + itemAt(starts, index)]));
+  if (ends.length < sizes.length) return undefined;
+  if (ends.some((end, index) => end > (fixed(shape[axis + index]) ?? Number.POSITIVE_INFINITY))) {
     return call.mismatch(
       `a crop of ${printShape(reference.slice(axis))} at ${starts.join(', ')} lies outside ${printShape(shape)}`,
       spanOf(parameters, 'offset') ?? call.layer.bottoms[1]?.span,
     );
   }
   return [
-    call.emit('Slice', [
-      call.inputs[0],
-      call.integers(starts),
-      call.integers(ends.map((end) => end ?? 0)),
-      call.integers(axes),
-    ]),
+    call.emit('Slice', [call.inputs[0], call.integers(starts), call.integers(ends), call.integers(axes)]),
   ];
 }
 
@@ -81,7 +77,7 @@ function lowerTile(call: CaffeCall): readonly Tensor[] | undefined {
   if (tiles === undefined || tiles < 1) return call.missing('tiles', 'say how often, from 1');
   if (shape === undefined) return undefined;
   const where = spanOf(call.parameters, 'axis');
-  const axis = axisOf(call, numberOf(call.parameters, 'axis') ?? 1, shape.length, where);
+  const axis = axisOf(call, numberOr(call.parameters, 'axis', 1), shape.length, where);
   if (axis === undefined) return undefined;
   const repeats = shape.map((_, index) => (index === axis ? tiles : 1));
   return [call.emit('Tile', [call.inputs[0], call.integers(repeats)])];

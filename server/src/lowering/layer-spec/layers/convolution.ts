@@ -1,5 +1,6 @@
 /** Convolutions and transposed convolutions over one to three spatial axes. */
 
+import { itemAt } from '../../../model/at.ts';
 import {
   int,
   ints,
@@ -164,7 +165,7 @@ function padded(
       : value === 'valid'
         ? spans.map(() => 0)
         : call.integers('padding', axes);
-  const after = value === 'same' ? spans.map((span, axis) => span - (before[axis] ?? 0)) : before;
+  const after = value === 'same' ? spans.map((span, axis) => span - itemAt(before, axis)) : before;
   const pads = call.integersConstant([0, 0, ...before, 0, 0, ...after]);
   return { input: call.emit('Pad', [input, pads], { mode: text(mode) }), attributes: {} };
 }
