@@ -8,7 +8,7 @@ import { onnxModel, onnxNode } from '../support/onnxModel.ts';
 /** An operator, and its call: `relu/2 %linear` is `%relu`, which two calls read, and which reads `%linear`. */
 type Row = readonly [operator: string, call: string];
 
-const weights = ['body.weight', 'head.weight', 'student.fc.weight', 'teacher.fc.weight'];
+const weights = ['body.weight', 'head.weight', 'student.fc.weight', 'teacher.fc.weight', 'text.table.weight'];
 const placeholderOf = (name: string): string => `p_${name.replaceAll('.', '_')}`;
 
 function fileOf(rows: readonly Row[]): OnnxModel {
@@ -67,6 +67,17 @@ const cases: readonly (readonly [string, readonly Row[], Readonly<Record<string,
     { MatMul: 4, Relu: 1 },
   ],
   [
+    'a second call that another second call reads',
+    [
+      linear('linear', 'x', 'body.weight', 2),
+      relu(1),
+      ['tanh = Tanh(relu)', 'tanh/1 %relu'],
+      ['mul = Mul(tanh, tanh)', 'mul/1 %tanh, %tanh_1'],
+      ['y = Add(mul, relu)', 'y/1 %mul, %relu_1'],
+    ],
+    { MatMul: 1, Relu: 2, Tanh: 2 },
+  ],
+  [
     'a product with one that the exporter took out',
     [body, ['mul = Mul(linear, x)', 'mul/1 %linear, %x'], ['y = Tanh(mul)', 'y/1 %mul_1']],
     { MatMul: 1, Mul: 1 },
@@ -108,4 +119,12 @@ test('a copy of a network that was equal when it was exported has its own weight
     ['y = Mul(linear, linear)', 'y/1 %linear, %linear_1'],
   ];
   expect(trained(rows)).toEqual(['student.fc.weight', 'teacher.fc.weight']);
+});
+
+test('a second call is none of a module that the file has nothing of, where no name agrees', () => {
+  const rows: readonly Row[] = [
+    linear('linear', 'x', 'text.table.weight'),
+    ['y = Mul(linear, linear)', 'y/1 %linear, %linear_1'],
+  ];
+  expect(trained(rows)).toEqual(['text.table.weight']);
 });

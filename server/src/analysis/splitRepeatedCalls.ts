@@ -236,11 +236,15 @@ function copiesOf(
     return name;
   };
 
-  for (const { name, value } of missing) {
+  const gone = [...new Map(missing.map(({ name, value }) => [name, value]))];
+  // Each is known before any is written: what is further up in the chain of one may be another.
+  for (const [name, value] of gone) {
+    if (program.makerOf.has(value))
+      twins.set(value, [...(twins.get(value) ?? []), { name, serves: new Set() }]);
+  }
+  for (const [name, value] of gone) {
     const maker = program.makerOf.get(value);
-    if (maker === undefined || names.has(name)) continue;
-    twins.set(value, [...(twins.get(value) ?? []), { name, serves: new Set() }]);
-    write(maker, value, name, 0);
+    if (maker !== undefined && !names.has(name)) write(maker, value, name, 0);
   }
   return { behind, names };
 }
@@ -302,12 +306,15 @@ function otherModules(
   return ({ read }) => {
     const targets = read.flatMap((name) => placeholders.get(name) ?? []);
     const own = moduleOf(targets[0] ?? '');
+    const path = own.split('.');
+    const ends = (module: string): number => commonEnd(module.split('.'), path);
     const fits = [...lost].filter(
       (module) =>
-        module.split('.').length === own.split('.').length &&
+        module.split('.').length === path.length &&
+        // A copy has the names of its parts: a pooler that nothing reads is no copy of a table.
+        (path.length === 1 || ends(module) > 0) &&
         targets.every((target) => placeholderOf.has(`${module}${target.slice(own.length)}`)),
     );
-    const ends = (module: string): number => commonEnd(module.split('.'), own.split('.'));
     const most = Math.max(0, ...fits.map(ends));
     const [module, ...others] = fits.filter((each) => ends(each) === most);
     if (module === undefined || others.length > 0 || own === '') return new Map();
