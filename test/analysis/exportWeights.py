@@ -1,6 +1,6 @@
 """Writes models whose weights exporters store otherwise than the program has them: `python exportWeights.py FOLDER`.
 
-Tied and untied output layers, layers that begin alike, a layer called twice, blocks that are one (ALBERT), equal normalizations of one input, tables that are not trained, tables
+Tied and untied output layers, layers that begin alike, a layer called twice, a recurrent one too, blocks that are one (ALBERT), equal normalizations of one input, tables that are not trained, tables
 that are looked up by constants. Each is written by
 PyTorch's exporters; FOLDER gets the models and `parameters.json`, PyTorch's own count of parameters. torch 2.13, onnx 1.23.
 """
@@ -181,6 +181,19 @@ class Normed(nn.Module):
         return torch.tanh(self.convolution(x.transpose(1, 2)))
 
 
+class Sentences(nn.Module):
+    """One recurrent layer for both sentences of a pair, and two of its shape that are called once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encode = nn.LSTM(WIDTH, WIDTH // 2, batch_first=True, bidirectional=True)
+        self.mix, self.mix_1 = (nn.LSTM(WIDTH, WIDTH // 2, batch_first=True, bidirectional=True) for _ in range(2))
+
+    def forward(self, one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+        one, other = self.encode(one)[0], self.encode(other)[0]
+        return self.mix(one)[0].mean(1) * self.mix_1(other)[0].mean(1)
+
+
 def copies() -> nn.Module:
     """`nn.TransformerEncoder` copies the layer that it is given."""
     return nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2)
@@ -200,6 +213,7 @@ MODELS = {
     "windows": (Windows, (torch.randn(2, 8, 8),)),
     "computed": (Computed, (values,)),
     "normed": (Normed, (values,)),
+    "sentences": (Sentences, (values, values[:, 1:])),
 }
 EXPORTS = {
     "default": {},

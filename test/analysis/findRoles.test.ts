@@ -68,6 +68,47 @@ describe('trained tensors', () => {
       { 'blk.gamma': 4, 'blk.gain': 1 },
     ],
     [
+      'not scale and shift of a frozen normalization, which the exporter folded',
+      {
+        inputs: [image],
+        outputs: ['y'],
+        initializers: [
+          'conv.weight: float32[4, 3, 3, 3]',
+          'onnx::Mul_1: float32[1, 4, 1, 1]',
+          'onnx::Add_2: float32[1, 4, 1, 1]',
+        ],
+        nodes: [
+          'a = Conv(x, conv.weight)',
+          'b = Mul(a, onnx::Mul_1)',
+          'c = Add(b, onnx::Add_2)',
+          'y = Relu(c)',
+        ],
+      },
+      { 'conv.weight': 108 },
+    ],
+    [
+      'a layer scale behind a filter, and one that shifts what is normalized',
+      {
+        inputs: [image],
+        outputs: ['y'],
+        initializers: [
+          'conv.weight: float32[3, 3, 1, 1]',
+          'onnx::Mul_1: float32[1, 3, 1, 1]',
+          'onnx::Mul_2: float32[1, 3, 1, 1]',
+          'onnx::Add_3: float32[1, 3, 1, 1]',
+        ],
+        nodes: [
+          'a = Conv(x, conv.weight)',
+          'b = Mul(a, onnx::Mul_1)',
+          'r = Add(b, x)',
+          'n = LpNormalization(r)',
+          's = Mul(n, onnx::Mul_2)',
+          'y = Add(s, onnx::Add_3)',
+        ],
+      },
+      { 'conv.weight': 9, 'onnx::Mul_1': 3, 'onnx::Mul_2': 3, 'onnx::Add_3': 3 },
+    ],
+    [
       'not frequencies, whose products are only bent by sine and cosine',
       {
         inputs: ['x: float32[N, 4]'],

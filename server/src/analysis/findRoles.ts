@@ -242,8 +242,44 @@ function isLearnedOperand(value: Value, elements: number, { feedsFilter }: Use, 
   if (value.literal === undefined) return false;
   if (feedsFilter && wideAxes(value) > 1) return true;
   if (wideAxes(value) > 1 && tableOperandNames.test(value.name)) return false;
+  if (isOfFrozenNormalization(value, graph)) return false;
   return wideAxes(value) < 3 && !isMask(value, graph) && !tableNames.test(value.name);
 }
+
+/**
+ * Whether it scales or shifts what a convolution gives, in a pair that the exporter folded: what batch normalization is with
+ * statistics and weights that are buffers (torchvision ops/misc.py, `FrozenBatchNorm2d`). Nobody trains a scale right behind a filter.
+ */
+function isOfFrozenNormalization(value: Value, graph: Graph): boolean {
+  if (rankOf(value) < 3 || wideAxes(value) !== 1) return false;
+  // Equal ones of several layers may be stored once.
+  return value.consumers.every((index) => {
+    const reader = graph.operators[index];
+    const other = reader?.inputs.find((name) => name !== value.name) ?? '';
+    if (reader?.type === 'Mul') return isScaleOfFilter(reader, graph) && isShifted(reader, graph);
+    const scaling = graph.operators[graph.values.get(other)?.producer ?? -1];
+    return reader?.type === 'Add' && scaling?.type === 'Mul' && isScaleOfFilter(scaling, graph);
+  });
+}
+
+function isShifted({ outputs }: Operator, graph: Graph): boolean {
+  const [index, ...others] = graph.values.get(outputs[0] ?? '')?.consumers ?? [];
+  const next = graph.operators[index ?? -1];
+  return others.length === 0 && next?.type === 'Add' && next.inputs.some((name) => isFolded(name, graph));
+}
+
+/** Whether one factor was folded and the other is what a filter without bias gives, to nothing else. */
+const isScaleOfFilter = ({ inputs }: Operator, graph: Graph): boolean =>
+  inputs.some((name) => isFolded(name, graph)) &&
+  inputs.some((name) => {
+    const filtered = graph.values.get(name);
+    const filter = graph.operators[filtered?.producer ?? -1];
+    const isAlone = filter?.inputs.length === 2 && filtered?.consumers.length === 1;
+    return isAlone && /^Conv(Transpose)?$/.test(filter.type);
+  });
+
+const isFolded = (name: string, graph: Graph): boolean =>
+  isAnonymousTensor(name) && isInitializer(graph.values.get(name));
 
 /**
  * Whether all that is computed from it goes through sine and cosine: a frequency of positions, not a weight. What a module

@@ -1,10 +1,11 @@
 /** Stored weights as the program has them, where an exporter has stored one as two, several as one, or what it looked up. */
 
 import type { StoredGraph } from './expandFunctions.ts';
+import { joinFurtherCalls } from './joinFurtherCalls.ts';
 import { joinTiedWeights } from './joinTiedWeights.ts';
 import { restoreTables } from './restoreTables.ts';
 import { splitMergedWeights } from './splitMergedWeights.ts';
 
 /** The graph with a weight for each parameter of the program; the same objects where nothing is to be done. */
 export const restoreWeights = (stored: StoredGraph): StoredGraph =>
-  restoreTables(joinTiedWeights(splitMergedWeights(stored)));
+  restoreTables(joinTiedWeights(joinFurtherCalls(splitMergedWeights(stored))));

@@ -18,8 +18,8 @@ import type { TensorLiteral } from '../model/attribute.ts';
 import { isFloatingPoint } from '../model/elementType.ts';
 import { isAnonymousTensor, isBufferName } from '../model/tensorNames.ts';
 import { inputOf, isWeightInput } from '../operators/operatorFacts.ts';
+import { calledModules } from './calledModules.ts';
 import type { FlatNode, StoredGraph } from './expandFunctions.ts';
-import { type ModuleScope, qualifiedName } from './moduleScope.ts';
 import { holdsGraph } from './subgraphs.ts';
 
 export const splitMergedWeights = (stored: StoredGraph): StoredGraph => splitByModule(splitByName(stored));
@@ -222,32 +222,6 @@ function sourcesByCall(
 function sourceOf({ name, origin }: TensorLiteral): string {
   const folded = origin?.foldedFrom?.length === 1 ? origin.foldedFrom[0] : undefined;
   return origin?.parameter ?? folded ?? name;
-}
-
-/**
- * The module that a node stands in, also where it is called again: the TorchScript exporter numbers further calls
- * (`/fc_1` behind `/fc`).
- */
-function calledModules(nodes: readonly FlatNode[]): (scope: ModuleScope) => string {
-  const paths = new Set(nodes.flatMap(({ scope }) => scope.paths));
-  const known = new Map<ModuleScope, string>();
-  const firstCall = (path: string): string => {
-    const parts: string[] = [];
-    for (const segment of path.split('/')) {
-      const first = segment.replace(/_\d+$/, '');
-      parts.push(first !== segment && paths.has([...parts, first].join('/')) ? first : segment);
-    }
-    return parts.join('/');
-  };
-  return (scope) => {
-    const before = known.get(scope);
-    if (before !== undefined) return before;
-    const innermost = scope.paths.at(-1) ?? '';
-    const isCounted = innermost.startsWith('/') && /_\d+(\/|$)/.test(innermost);
-    const module = qualifiedName(isCounted ? { ...scope, paths: [firstCall(innermost)] } : scope);
-    known.set(scope, module);
-    return module;
-  };
 }
 
 /**

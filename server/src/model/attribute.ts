@@ -35,6 +35,8 @@ export interface TensorOrigin {
   readonly parameters?: readonly string[];
   /** The stored matrix whose transpose it is. */
   readonly transposeOf?: string;
+  /** The first stored tensor without a name of its own that has the same elements. */
+  readonly copyOf?: string;
   /** Whether all its elements are one number. */
   readonly isUniform?: boolean;
   /** Where vectors of it are alike: it was looked up in a smaller table, or repeated. */

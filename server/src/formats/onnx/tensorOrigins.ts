@@ -36,6 +36,7 @@ export function withOrigins(
     initializers.filter(({ name }) => recorded.get(name)?.foldedFrom === undefined),
     samples,
   );
+  const copies = findCopies(initializers, samples);
   const shared = readSeveralTimes(graph);
   return initializers.map((tensor) => {
     const { name } = tensor;
@@ -44,12 +45,14 @@ export function withOrigins(
       ? repeatedVectors(tensor, source, payloads.get(tensor), isExpanded(tensor, known))
       : undefined;
     const transposeOf = transposes.get(name);
+    const copyOf = copies.get(name);
     const isUniform = shared.has(name) ? samples.isUniform(tensor) : undefined;
     const origin = {
       ...known,
       ...(repeats === undefined ? {} : { repeats }),
       ...(isMadeInStep(tensor, known) ? { isMadeInStep: true as const } : {}),
       ...(transposeOf === undefined ? {} : { transposeOf }),
+      ...(copyOf === undefined ? {} : { copyOf }),
       ...(isUniform === undefined ? {} : { isUniform }),
     };
     return Object.keys(origin).length === 0 ? tensor : { ...tensor, origin };
@@ -164,12 +167,34 @@ function findTransposes(
   return found;
 }
 
+/** Of tensors of three axes that the exporter named itself, as weights of recurrent layers: the first that each is equal to. */
+function findCopies(
+  initializers: readonly TensorLiteral[],
+  samples: TensorSamples,
+): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  const first = new Map<string, string>();
+  for (const tensor of initializers) {
+    const { name, dimensions, elementType } = tensor;
+    if (dimensions.length !== 3 || !isAnonymousTensor(name) || !isFloatingPoint(elementType)) continue;
+    const fingerprint = samples.fingerprint(tensor);
+    if (fingerprint === undefined) continue;
+    const key = `${elementType} ${dimensions.join(' ')} ${fingerprint}`;
+    const before = first.get(key);
+    if (before === undefined) first.set(key, name);
+    else found.set(name, before);
+  }
+  return found;
+}
+
 /** Weights of one shape that a matrix is compared with: a tied one is among the first. */
 const mostCandidates = 64;
 
 interface TensorSamples {
   /** Whether the sampled elements are all the same bytes; `undefined` where the file does not hold them. */
   readonly isUniform: (tensor: TensorLiteral) => boolean | undefined;
+  /** The sampled elements; `undefined` where the file does not hold them, or they are all alike. */
+  readonly fingerprint: (tensor: TensorLiteral) => string | undefined;
   /** Whether the sampled elements of two matrices are the same at transposed places, and not all alike. */
   readonly isTranspose: (tensor: TensorLiteral, original: TensorLiteral) => boolean;
 }
@@ -191,13 +216,16 @@ function sampleTensors(
     return indices.map((index) => source.read(range.start + index * width, width).join());
   };
   const areAlike = (texts: readonly string[]): boolean => texts.every((text) => text === texts[0]);
+  const sampled = (tensor: TensorLiteral): readonly string[] | undefined =>
+    elementsAt(tensor, sampledPlaces(tensor.dimensions.reduce((left, right) => left * right, 1)));
   return {
     isUniform: (tensor) => {
-      const texts = elementsAt(
-        tensor,
-        sampledPlaces(tensor.dimensions.reduce((left, right) => left * right, 1)),
-      );
+      const texts = sampled(tensor);
       return texts === undefined ? undefined : areAlike(texts);
+    },
+    fingerprint: (tensor) => {
+      const texts = sampled(tensor);
+      return texts === undefined || areAlike(texts) ? undefined : texts.join(' ');
     },
     isTranspose: (tensor, original) => {
       const [rows = 0, columns = 0] = tensor.dimensions;
