@@ -1,6 +1,6 @@
 """Writes models whose weights exporters store otherwise than the program has them: `python exportWeights.py FOLDER`.
 
-Tied and untied output layers, layers that begin alike, a layer called twice, a recurrent one too, blocks that are one (ALBERT), equal normalizations of one input, tables that are not trained, tables
+Tied and untied output layers, layers that begin alike, a layer called twice, a recurrent one too, blocks that are one (ALBERT), equal normalizations of one input, normalizations with and without weights, tables that are not trained, tables
 that are looked up by constants. Each is written by
 PyTorch's exporters; FOLDER gets the models and `parameters.json`, PyTorch's own count of parameters. torch 2.13, onnx 1.23.
 """
@@ -194,6 +194,18 @@ class Sentences(nn.Module):
         return self.mix(one)[0].mean(1) * self.mix_1(other)[0].mean(1)
 
 
+class Unscaled(nn.Module):
+    """Normalizations with a scale and a shift, and without, as in CycleGAN (Zhu et al., arXiv 1703.10593)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = (nn.InstanceNorm1d(LENGTH, affine=True) for _ in range(2))
+        self.inner = nn.Sequential(nn.Conv1d(LENGTH, LENGTH, 3), nn.InstanceNorm1d(LENGTH), nn.Conv1d(LENGTH, LENGTH, 3), nn.InstanceNorm1d(LENGTH))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.last(self.inner(torch.relu(self.first(x))))
+
+
 def copies() -> nn.Module:
     """`nn.TransformerEncoder` copies the layer that it is given."""
     return nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2)
@@ -213,6 +225,7 @@ MODELS = {
     "windows": (Windows, (torch.randn(2, 8, 8),)),
     "computed": (Computed, (values,)),
     "normed": (Normed, (values,)),
+    "unscaled": (Unscaled, (values,)),
     "sentences": (Sentences, (values, values[:, 1:])),
 }
 EXPORTS = {
@@ -226,7 +239,7 @@ EXPORTS = {
 
 # What is kept beside each operator; the other models show what is done without recorded calls.
 KEPT = ("name_scopes", "class_hierarchy")
-CALLS = {"repeated": ("fx_node",), "merged": ("fx_node",)}
+CALLS = {name: ("fx_node",) for name in ("repeated", "merged", "unscaled")}
 
 
 def main(folder: Path) -> None:

@@ -13,7 +13,7 @@
  * which parameter each call reads, and that decides before anything else.
  */
 
-import { parametersAt, placeholdersOfProgram, readByCall } from '../formats/onnx/recordedCalls.ts';
+import { argumentsOfCall, parametersAt, placeholdersOfProgram, readByCall } from '../formats/onnx/recordedCalls.ts';
 import type { TensorLiteral } from '../model/attribute.ts';
 import { isFloatingPoint } from '../model/elementType.ts';
 import { isAnonymousTensor, isBufferName } from '../model/tensorNames.ts';
@@ -72,8 +72,8 @@ function splitByModule(stored: StoredGraph): StoredGraph {
   const replaced = new Set<FlatNode>();
   const copyTensor = (tensor: TensorLiteral, name: string, members: readonly Reading[]): void => {
     taken.add(name);
-    const { origin: _, ...rest } = tensor;
-    copies.push({ ...rest, name });
+    const { origin, ...rest } = tensor;
+    copies.push({ ...rest, name, ...(origin?.kind === 'constant' ? { origin } : {}) });
     for (const { flat, position } of members)
       instead.set(flat, (instead.get(flat) ?? new Map<number, string>()).set(position, name));
   };
@@ -87,7 +87,9 @@ function splitByModule(stored: StoredGraph): StoredGraph {
     if (recorded !== undefined) {
       const kept = recorded.has(sourceOf(tensor)) ? sourceOf(tensor) : [...recorded.keys()][0];
       for (const [parameter, members] of recorded) {
-        if (parameter !== kept) copyTensor(tensor, unusedName(parameter, taken), members);
+        if (parameter === kept) continue;
+        if (parameter === noParameter) copyTensor(asConstant(tensor), unusedName(`${name} (constant)`, taken), members);
+        else copyTensor(tensor, unusedName(parameter, taken), members);
       }
       continue;
     }
@@ -132,6 +134,10 @@ function splitByModule(stored: StoredGraph): StoredGraph {
   };
 }
 
+/** Scale and shift of a normalization without any are ones and zeros of the exporter, merged with those of one that has both. */
+const noParameter = '';
+const asConstant = (tensor: TensorLiteral): TensorLiteral => ({ ...tensor, origin: { kind: 'constant' } });
+
 /** By parameter of the program: where the file reads the tensor for it; `undefined` where one reading is not recorded. */
 function groupByParameter(
   readings: readonly Reading[],
@@ -162,7 +168,13 @@ function recordedParameters({
   const stored = new Set(sources.values());
   const known = new Map<FlatNode, ReadonlyMap<number, string | undefined>>();
   const leftOpen = parametersLeftOpen(nodes, sources, placeholders);
+  const made = new Set([...graph.inputs.map(({ name }) => name), ...nodes.flatMap(({ node }) => node.outputs)]);
+  const readsNone = ({ node }: FlatNode): boolean => {
+    const read = argumentsOfCall(node) ?? [];
+    return read.length > 0 && read.every((name) => made.has(name) && !stored.has(name));
+  };
   return ({ flat, position }) => {
+    if (readsNone(flat)) return noParameter;
     const before = known.get(flat);
     if (before !== undefined) return before.get(position);
     const called = readByCall(flat.node, placeholders) ?? [];
