@@ -148,6 +148,21 @@ function known(
   };
 }
 
+/** The softmax of attention that is not fused, as exporters write it: a row without anything to read gives zeros. */
+function safeSoftmax(): TrainingGraph {
+  const scores = [2, 4, 64, 64];
+  const nodes: readonly Node[] = [
+    ['Softmax', ['x'], 'weights', scores, known('normalization', 0, [], [0])],
+    ['IsNaN', ['weights'], 'empty', scores, known('elementwise', 0, [])],
+    ['Where', ['empty', 'zero', 'weights'], 'out', scores, known('elementwise', 0, [0])],
+  ];
+  const inputs: readonly Input[] = [
+    ['x', scores, 'activation'],
+    ['zero', [], 'constant'],
+  ];
+  return graphOf('Attention', inputs, nodes, ['x', 'weights', 'out']);
+}
+
 const { behaviour } = resolveFramework({ name: 'pytorch-ddp', options: {} });
 const written = resolveFramework({ name: 'pytorch-ddp', options: { 'fused-calls': 'false' } }).behaviour;
 const fused = resolveFramework({ name: 'pytorch-ddp', options: { attention: 'fused' } }).behaviour;
@@ -253,4 +268,11 @@ describe('group normalization', () => {
     expect(forward[1]).toMatchObject(copies);
     expect(backward[1]).toMatchObject(copies);
   });
+});
+
+test('a softmax that gives zeros where nothing is left is one kernel, which keeps its result', () => {
+  const { operators } = behaviour.lower(safeSoftmax(), 'fp32', 'training');
+  expect(operators.flatMap((operator) => operator?.forward ?? [])).toHaveLength(1);
+  const kept = operators.flatMap((operator) => operator?.saved ?? []);
+  expect(kept).toMatchObject([{ key: 'out:4', bytes: 2 * 4 * 64 * 64 * 4 }]);
 });

@@ -13,7 +13,12 @@
  * which parameter each call reads, and that decides before anything else.
  */
 
-import { argumentsOfCall, parametersAt, placeholdersOfProgram, readByCall } from '../formats/onnx/recordedCalls.ts';
+import {
+  argumentsOfCall,
+  parametersAt,
+  placeholdersOfProgram,
+  readByCall,
+} from '../formats/onnx/recordedCalls.ts';
 import type { TensorLiteral } from '../model/attribute.ts';
 import { isFloatingPoint } from '../model/elementType.ts';
 import { isAnonymousTensor, isBufferName } from '../model/tensorNames.ts';
@@ -88,7 +93,8 @@ function splitByModule(stored: StoredGraph): StoredGraph {
       const kept = recorded.has(sourceOf(tensor)) ? sourceOf(tensor) : [...recorded.keys()][0];
       for (const [parameter, members] of recorded) {
         if (parameter === kept) continue;
-        if (parameter === noParameter) copyTensor(asConstant(tensor), unusedName(`${name} (constant)`, taken), members);
+        if (parameter === noParameter)
+          copyTensor(asConstant(tensor), unusedName(`${name} (constant)`, taken), members);
         else copyTensor(tensor, unusedName(parameter, taken), members);
       }
       continue;
@@ -168,7 +174,10 @@ function recordedParameters({
   const stored = new Set(sources.values());
   const known = new Map<FlatNode, ReadonlyMap<number, string | undefined>>();
   const leftOpen = parametersLeftOpen(nodes, sources, placeholders);
-  const made = new Set([...graph.inputs.map(({ name }) => name), ...nodes.flatMap(({ node }) => node.outputs)]);
+  const made = new Set([
+    ...graph.inputs.map(({ name }) => name),
+    ...nodes.flatMap(({ node }) => node.outputs),
+  ]);
   const readsNone = ({ node }: FlatNode): boolean => {
     const read = argumentsOfCall(node) ?? [];
     return read.length > 0 && read.every((name) => made.has(name) && !stored.has(name));

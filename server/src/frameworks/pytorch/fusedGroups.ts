@@ -13,6 +13,7 @@
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import { operatorMarks } from '../../analysis/operatorMarks.ts';
 import type { Composite, CompositeKind } from '../../composites/composite.ts';
+import { safeSoftmaxes } from './safeSoftmax.ts';
 
 export interface FusedGroup extends Pick<Composite, 'operators' | 'inputs' | 'outputs'> {
   readonly kind: 'attention' | 'elementwise' | 'normalization';
@@ -43,6 +44,12 @@ export function fusedGroups(
     const known: Composite = isAsked ? { ...composite, launchedAs: 'one' } : composite;
     const group = { kind, composite: known, operators, inputs, outputs };
     for (const index of operators) groups.set(index, group);
+  }
+  for (const composite of safeSoftmaxes(analysis.graph)) {
+    const { operators, inputs, outputs } = composite;
+    if (operators.some((index) => groups.has(index) || costs[index]?.kind !== 'known')) continue;
+    for (const index of operators)
+      groups.set(index, { kind: 'elementwise', composite, operators, inputs, outputs });
   }
   for (const { index, type, inputs, outputs } of analysis.graph.operators) {
     if (type !== 'GroupNormalization' || groups.has(index) || costs[index]?.kind !== 'known') continue;
