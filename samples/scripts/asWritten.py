@@ -1,4 +1,4 @@
-"""Networks as people write them, of nearly two hundred kinds, with those of `furtherNetworks.py` and `researchNetworks.py`: `python samples/scripts/asWritten.py FOLDER [--only NAME ...]`.
+"""Networks as people write them, of more than two hundred kinds, with those of `furtherNetworks.py`, `researchNetworks.py` and `trainedNetworks.py`: `python samples/scripts/asWritten.py FOLDER [--only NAME ...]`.
 
 Losses, detection, segmentation, speech, graphs with scatter, diffusion, recommenders, spectral and weight normalization, experts,
 reinforcement learning, normalizing flows, state spaces, memory. Each is exported in training mode by the TorchScript exporter
@@ -28,6 +28,7 @@ from furtherNetworks import FURTHER  # noqa: E402
 from networkList import BATCH, listing, randn, tokens  # noqa: E402
 from programs import truth  # noqa: E402
 from researchNetworks import RESEARCH  # noqa: E402
+from trainedNetworks import TRAINED  # noqa: E402
 from torch.nn.utils.parametrizations import spectral_norm, weight_norm  # noqa: E402
 
 NETWORKS: dict[str, Model] = {}
@@ -1596,7 +1597,7 @@ def export_all(model: Model, folder: Path, tell: Callable[[dict], None]) -> None
 
 
 def main() -> None:
-    networks = NETWORKS | FURTHER | RESEARCH
+    networks = NETWORKS | FURTHER | RESEARCH | TRAINED
     arguments = arguments_of(__doc__, networks, "network")
     tell = teller()
     tell({"versions": {"torch": torch.__version__, **{name: version(name) for name in ["onnx", "onnxscript"]}}})

@@ -755,14 +755,14 @@ class MMoE(nn.Module):
 
     def __init__(self, d=32, h=48, n=4):
         super().__init__()
-        self.w = nn.Parameter(0.1 * randn(n, d, h))
-        self.b = nn.Parameter(torch.zeros(n, h))
+        self.mix = nn.Parameter(0.1 * randn(n, d, h))
+        self.shift = nn.Parameter(torch.zeros(n, h))
         self.gates = nn.ParameterList([nn.Parameter(0.1 * randn(d, n)) for _ in range(2)])
         self.towers = nn.ModuleList([nn.Sequential(nn.Linear(h, 16), nn.ReLU(), nn.Linear(16, 1)) for _ in range(2)])
         self.log_var = nn.Parameter(torch.zeros(2))
 
     def forward(self, x, a, b):
-        e = F.relu(torch.einsum("bd,ndh->bnh", x, self.w) + self.b)
+        e = F.relu(torch.einsum("bd,ndh->bnh", x, self.mix) + self.shift)
         loss = 0
         for i, y in enumerate((a, b)):
             g = F.softmax(x @ self.gates[i], -1)

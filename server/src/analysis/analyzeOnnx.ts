@@ -42,6 +42,7 @@ import { statedRepetitions } from './repetition/statedRepetitions.ts';
 import { unfoldAnalysis } from './repetition/unfoldAnalysis.ts';
 import { restoreWeights } from './restoreWeights.ts';
 import { splitCalls } from './splitCalls.ts';
+import { splitSharedCentres } from './splitSharedCentres.ts';
 import { straightThrough } from './straightThrough.ts';
 import { issuesOfAssumedCasts, withPromotions } from './typePromotions.ts';
 import { unrollLoops } from './unrollLoops.ts';
@@ -66,14 +67,16 @@ export function* analyzeInSteps(
   const expanded = expandFunctions(model);
   const useful = dropDeadNodes(expanded.nodes, model.graph);
   const unrolled = unrollLoops(writeOutBags(useful.nodes, model.graph), model.graph);
+  const centred = splitSharedCentres(unrolled, model);
   const stored =
     provided === undefined
       ? restoreWeights(
-          joinBatchStatistics(joinSlices({ nodes: splitCalls(unrolled, model), graph: model.graph })),
+          joinBatchStatistics(joinSlices({ nodes: splitCalls(centred.nodes, model), graph: model.graph })),
         )
       : { nodes: unrolled, graph: model.graph };
   const fused = issuesOfFusedOperators(model.graph.nodes);
-  const issues = [...(provided?.issues ?? []), ...expanded.issues, ...useful.issues, ...fused];
+  const assumed = provided === undefined ? centred.issues : [];
+  const issues = [...(provided?.issues ?? []), ...expanded.issues, ...useful.issues, ...fused, ...assumed];
   const given = givenLayers(provided ?? {}, model.graph.nodes.length);
   const { graph } = stored;
   const stopped = provided === undefined ? recordedDetachments(stored) : undefined;

@@ -254,6 +254,11 @@ export const issueCodes = {
     explanation:
       'ONNX multiplies tensors of one type alone, so that the TorchScript exporter writes a cast into `x * mask` too. PyTorch reads the mask as it is there, and keeps it with one byte per element. For `x * mask.float()`, it keeps numbers.',
   },
+  'graph/assumed-calls': {
+    title: 'What the exporter merged is costed as most programs compute it',
+    explanation:
+      'The TorchScript exporter merges equal operators before it writes any. Normalizations that are written out mostly compute the difference from the mean twice: for the variance, and for the result. Backward keeps both. Where a program gives the difference a name and reads it twice, it is one.',
+  },
   'graph/lost-modules': {
     title: 'Modules of the exported program have no operator in the file',
     explanation:
@@ -457,7 +462,7 @@ export const issueCodes = {
   'graph/evaluation-export': {
     title: 'The model was exported in evaluation mode, or may have been',
     explanation:
-      'In evaluation mode dropout and stochastic depth do nothing, and exporters leave them out. A training step then lacks their time and masks. Few files show the mode: modules of dropout that do nothing, and batch normalizations do. Batch normalization is costed with the statistics of the batch in any case.',
+      'In evaluation mode dropout and stochastic depth do nothing, and exporters leave them out. A training step then lacks their time and masks. Heads that only training has, as GoogLeNet and Inception v3 have, are missing with their parameters. Few files show the mode: modules of dropout that do nothing, and batch normalizations do. Batch normalization is costed with the statistics of the batch in any case.',
   },
   'graph/runtime-optimized': {
     title: 'ONNX Runtime has optimized the file for inference',

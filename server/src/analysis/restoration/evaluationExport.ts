@@ -25,8 +25,8 @@ export function evaluationExport({ graph, producerName }: OnnxModel, isFolded: b
   }
   const isEvaluated = isFolded || modes.has('evaluation');
   const message = isEvaluated
-    ? 'The model was exported in evaluation mode, so its dropout and stochastic depth, if any, are missing from the step'
-    : 'The file has no dropout or stochastic depth. If the model has any, it was exported in evaluation mode, and the step leaves them out';
+    ? 'The model was exported in evaluation mode. Its dropout, stochastic depth and auxiliary heads, if any, are missing from the step'
+    : 'The file has no dropout or stochastic depth. If the model has any, it was exported in evaluation mode, and the step leaves them and auxiliary heads out';
   return { code, severity: 'information', message: `${message}; ${howToExport}` };
 }
 
