@@ -2,6 +2,29 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { readAmount, type Unit } from '../../server/src/check/amount.ts';
 
+/** Every name of every unit, by the SI and the binary prefixes (ISO/IEC 80000-13); B of a count is a billion. */
+const names: Readonly<Record<Unit, Readonly<Record<string, number>>>> = {
+  time: { ns: 1e-9, us: 1e-6, µs: 1e-6, ms: 1e-3, s: 1, min: 60, h: 3600, d: 86_400 },
+  size: {
+    ...{ B: 1, kB: 1000, KB: 1000, MB: 1e6, GB: 1e9, TB: 1e12 },
+    ...{ KiB: 1024, MiB: 1_048_576, GiB: 1_073_741_824, TiB: 1_099_511_627_776 },
+  },
+  share: { '%': 0.01 },
+  count: { '': 1, k: 1000, M: 1e6, G: 1e9, B: 1e9, T: 1e12, P: 1e15 },
+  money: { '': 1, k: 1000, M: 1e6 },
+};
+
+test.each(Object.entries(names))('%s in every unit, and in no other', (unit, values) => {
+  const read = readAmount('?', unit as Unit);
+  const listed = /\(units: (.*)\), nor/.exec(read.kind === 'wrong' ? read.message : '')?.[1] ?? '';
+  expect(listed.split(', ')).toEqual(Object.keys(values).filter((name) => name !== ''));
+  for (const [name, value] of Object.entries(values))
+    expect(readAmount(`3 ${name}`, unit as Unit), name).toEqual({
+      kind: 'absolute',
+      value: expect.closeTo(3 * value, 12),
+    });
+});
+
 test.each<[Unit, string, number]>([
   ['time', '60 ms', 0.06],
   ['time', '60ms', 0.06],

@@ -13,7 +13,11 @@ import type { Report } from '../../server/src/estimate/report/report.ts';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
 
 /** A chain whose first gradient is the largest, so that nothing hides it. */
-function reportOf(width: number, more = ''): Report {
+function reportOf(
+  width: number,
+  more = '',
+  run = 'samples=1000000,epochs=1,start-seconds=60,price=24',
+): Report {
   const text = `name: chain
 inputs:
   x: float32[batch, 4096]
@@ -25,7 +29,7 @@ ${more}scenario:
   cluster: p3-16xlarge
   batch: 8
   framework: pytorch-ddp
-  run: 'samples=1000000,epochs=1,start-seconds=60,price=24'
+  run: '${run}'
 `;
   const opened = openModel(byteSourceOfBuffer(new TextEncoder().encode(text)), 'chain.layers.yaml');
   const { cost, training, issues } = estimateModel(opened, [opened.scenario]);
@@ -75,6 +79,31 @@ test.each(quantityNames)(
   },
 );
 
+/** What each quantity is of a report, and whether it is exact where a layer is unknown, and where a run's start is. */
+test('quantities are what their names say, as exact as what they are made of', () => {
+  const { totals, model } = report;
+  const { time, memory, flops, run } = totals;
+  const expected: Readonly<Record<(typeof quantityNames)[number], unknown>> = {
+    step: [time.step, false, true],
+    exposed: [time.exposedCommunication, false, true],
+    throughput: [totals.throughput, false, true],
+    efficiency: [totals.scalingEfficiency, false, true],
+    mfu: [totals.mfu, false, true],
+    memory: [memory.needed, false, true],
+    parameters: [model.parameters, false, true],
+    flops: [flops.forward + flops.backward, false, true],
+    'run-time': [run?.time, false, false],
+    'run-cost': [run?.price, false, false],
+  };
+  const unstarted = reportOf(4096, '', 'samples=1000000,epochs=1,price=24');
+  const found = quantityNames.map((name) => {
+    const quantity: Quantity = quantities[name];
+    return [name, [quantity.of(report), quantity.isExact(partly), quantity.isExact(unstarted)]];
+  });
+  expect(Object.fromEntries(found)).toEqual(expected);
+  expect(quantityNames.every((name) => quantities[name].isExact(report))).toBe(true);
+});
+
 test('a bound beyond the limit breaks it, and one before it shows nothing', () => {
   const step = partly.totals.time.step ?? 0;
   expect(partly.totals.time.exact).toBe(false);
@@ -123,6 +152,8 @@ test('findings fail from their severity on, unless they are accepted', () => {
   expect(failing({ failOn: 'information', accept: codes })).toEqual([]);
 });
 
+const unfailing = <Found extends object>(finding: Found) => ({ ...finding, fails: false });
+
 test('a baseline accepts what was there when it was written', () => {
   const before = judged({ failOn: 'information' }, report);
   const accepted = readBaseline(writeBaseline([before]));
@@ -135,6 +166,15 @@ test('a baseline accepts what was there when it was written', () => {
     accepted,
   });
   expect(after.findings).toEqual([]);
+  // Neither what was accepted of another check or layer, nor another finding of this one.
+  const [first] = accepted;
+  if (first === undefined) throw new Error('nothing was accepted');
+  for (const other of [{ check: 'other' }, { layer: 'other' }, { code: 'other' }]) {
+    const own = { check: checkOf({}), report, hasBase: false, lineOf: () => 1 };
+    expect(judge({ ...own, accepted: [{ ...first, ...other }] }).findings).toEqual(
+      before.findings.map(unfailing),
+    );
+  }
   expect(readBaseline('{"version":2}')).toBeUndefined();
   expect(readBaseline('no JSON')).toBeUndefined();
 });

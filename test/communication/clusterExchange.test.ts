@@ -7,7 +7,7 @@ import { operationTime } from '../../server/src/communication/operationTime.ts';
 import { placeGpus } from '../../server/src/communication/placement.ts';
 import type { ClusterProfile } from '../../server/src/hardware/clusterProfile.ts';
 import { builtInClusters, findCluster } from '../../server/src/hardware/clusters.ts';
-import { bytes, bytesPerSecond } from '../../server/src/model/units.ts';
+import { bytes, bytesPerSecond, seconds } from '../../server/src/model/units.ts';
 
 function cluster(name: string): ClusterProfile {
   const found = findCluster(name);
@@ -78,6 +78,32 @@ describe('copies and headers', () => {
     );
     expect(((shared?.time ?? 0) - 10e-6) / ((own?.time ?? 0) - 10e-6)).toBeCloseTo(2, 9);
     expect(operationTime(cluster('cpu-10gbe'), place, { ...copy, sharing: 1 }).time).toBe(0);
+  });
+
+  test.each([
+    // A wait may be over at once and is never longer; work is off as a measured link is.
+    [{ kind: 'fixed', time: seconds(2e-3), what: 'a cycle' }, 'start-up', [0, 2e-3, 2e-3]],
+    [{ kind: 'fixed', time: seconds(2e-3), isWork: true, what: 'Python' }, 'host', [1.6e-3, 2e-3, 2.8e-3]],
+    [
+      { kind: 'host pass', bytes: bytes(1e9), rate: bytesPerSecond(1e10), what: 'a sum' },
+      'host',
+      [0.08, 0.1, 0.14],
+    ],
+    [
+      {
+        kind: 'host pass',
+        bytes: bytes(1e9),
+        rate: bytesPerSecond(1e10),
+        what: 'gRPC',
+        at: { servers: 4, busiestShare: 0.5 },
+      },
+      'server',
+      [0.08, 0.1, 0.14],
+    ],
+  ] as const)('%j is bound by %s', (operation, bound, times) => {
+    const found = operationTime(cluster('k80-10gbe'), place, operation);
+    expect(found.bound).toBe(bound);
+    expect([found.low, found.time, found.high]).toEqual(times.map((time) => expect.closeTo(time, 9)));
   });
 
   test('rank 0 takes the headers of 63 workers one by one: 126 messages', () => {

@@ -104,4 +104,8 @@ test('without a barrier a worker takes its own bytes’ time, and the server tha
   const size = bytes(100e6);
   const { alone, atServer } = serverExchange(exchange({ workers: 16, way: 'push' }), size, bytes(50e6));
   expect([alone, atServer]).toEqual([0.1, 0.05]);
+  // Both ways at once: a server of its own has a port for each way; beside a worker it shares the port's time with it.
+  const both = (colocated: boolean) =>
+    serverExchange(exchange({ workers: 16, colocated, way: 'push and pull' }), size, bytes(50e6)).atServer;
+  expect([both(false), both(true)]).toEqual([0.05, 0.1]);
 });

@@ -37,6 +37,21 @@ describe('autocast', () => {
     },
   );
 
+  test.each([
+    ['fp16', ['fp16', 'fp32', 'fp32', 'fp32', 'fp16']],
+    ['bf16', ['bf16', 'fp32', 'fp32', 'fp32', 'bf16']],
+    // Transformer Engine has linear layers in fp8, and no convolution.
+    ['fp8', ['bf16', 'fp32', 'fp32', 'fp32', 'fp8']],
+  ] as const)(
+    '%s where the weights are narrow too: matmuls in it, all tensors of two bytes',
+    (precision, dtypes) => {
+      const narrow = resolveFramework({ name: 'pytorch-ddp', options: { weights: 'half' } }).behaviour;
+      const { operators } = narrow.lower(chain(layers), precision, 'training');
+      expect(operators.map((operator) => operator?.dtype)).toEqual(dtypes);
+      expect(operators.map((operator) => operator?.bytesPerElement)).toEqual([2, 2, 2, 2, 2]);
+    },
+  );
+
   test('weights are cast once, activations where the type changes, and gradients back', () => {
     const casts = (kernels: readonly { readonly class: string }[] | undefined, own: string) =>
       kernels?.filter((kernel) => kernel.class === 'elementwise' && kernel.class !== own).length;

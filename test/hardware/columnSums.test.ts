@@ -5,7 +5,7 @@ import type { KernelWork } from '../../server/src/hardware/kernelWork.ts';
 import { bytes, flops } from '../../server/src/model/units.ts';
 
 /** Scale and shift of a layer normalization in half precision, as one kernel with a block for each 32 columns. */
-const sums = (rows: number, columns: number): KernelWork => ({
+const sums = (rows: number, columns: number, environment?: KernelWork['environment']): KernelWork => ({
   class: 'normalization',
   dtype: 'fp32',
   flops: flops(0),
@@ -13,6 +13,7 @@ const sums = (rows: number, columns: number): KernelWork => ({
   bytes: bytes(4 * rows * columns),
   launches: 1,
   columnSums: { blocks: Math.ceil(columns / 32), rows, elements: rows * columns },
+  ...(environment && { environment }),
 });
 
 function microseconds(name: string, rows: number, columns: number): number {
@@ -41,6 +42,21 @@ test('columns cost nothing until each multiprocessor has a block; rows always do
     2 * microseconds('a100-sxm-80gb', 40_000, 1024),
     6,
   );
+});
+
+test('from PyTorch 2.8 on few columns of many rows are shared out over the GPU, and no others', () => {
+  const gpu = findGpu('a100-sxm-80gb');
+  if (gpu === undefined) throw new Error('a100-sxm-80gb');
+  const shared = { layout: 'channels-first', mixed: true, sharesRows: true } as const;
+  const timeOf = (rows: number, columns: number) => uncorrectedTime(gpu, sums(rows, columns, shared));
+  const body = (rows: number, columns: number) => {
+    const { columnSums: _, ...plain } = sums(rows, columns);
+    return uncorrectedTime(gpu, plain);
+  };
+  // 108 multiprocessors: 53 blocks leave half of them idle, 54 do not; blocks that wait take longer than what they move.
+  expect(timeOf(65_537, 53 * 32)).toBe(body(65_537, 53 * 32));
+  expect(timeOf(65_537, 54 * 32)).toBeGreaterThan(body(65_537, 54 * 32));
+  expect(timeOf(65_536, 53 * 32)).toBeGreaterThan(body(65_536, 53 * 32));
 });
 
 test('kernels of AMD share the rows out', () => {

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { launchTimes, recurrentLaunchTimes } from '../../server/src/hardware/assumedShares.ts';
 import type { GpuProfile } from '../../server/src/hardware/clusterProfile.ts';
 import { computePath, ridge } from '../../server/src/hardware/computePath.ts';
 import { curvesOf } from '../../server/src/hardware/curves.ts';
@@ -79,9 +80,35 @@ describe('time of a kernel', () => {
     expect(basis).toBe('measured');
   });
 
+  test('launches of recurrent layers are those of cuDNN, which wait for each other', () => {
+    const steps = {
+      class: 'recurrent',
+      dtype: 'fp32',
+      flops: flops(0),
+      operations: 0,
+      bytes: bytes(64),
+    } as const;
+    const more = (launches: number) => {
+      const [few, many] = [1, 1 + launches].map((count) =>
+        kernelTime(gpu('t4'), { ...steps, launches: count }),
+      );
+      return few && many && [many.low - few.low, many.time - few.time, many.high - few.high];
+    };
+    const { low, middle, high } = recurrentLaunchTimes;
+    expect(more(10)).toEqual([low, middle, high].map((each) => expect.closeTo(10 * each, 12)));
+    expect(middle).not.toBe(launchTimes.middle);
+  });
+
   test('a tiny kernel is bound by its launch, and nothing costs nothing', () => {
     const tiny = { class: 'elementwise', dtype: 'fp32', flops: flops(0), operations: 4 } as const;
     expect(kernelTime(gpu('t4'), { ...tiny, bytes: bytes(32), launches: 1 }).bound).toBe('launch');
+    // 2 µs of launch beside 0.5 MB at 320 GB/s, which take about as long: the longer one bounds.
+    const boundOf = (size: number) => kernelTime(gpu('t4'), { ...tiny, bytes: bytes(size), launches: 1 });
+    for (const size of [0.2e6, 0.4e6, 0.5e6, 0.6e6, 0.8e6, 1e6]) {
+      const { time, bound } = boundOf(size);
+      expect(bound, `${size} B`).toBe(2e-6 > time - 2e-6 ? 'launch' : 'memory');
+    }
+    expect(new Set([0.2e6, 1e6].map((size) => boundOf(size).bound)).size).toBe(2);
     expect(kernelTime(gpu('t4'), { ...tiny, operations: 0, bytes: bytes(0), launches: 0 }).time).toBe(0);
   });
 

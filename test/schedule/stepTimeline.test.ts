@@ -264,6 +264,20 @@ describe('what crosses the end of a step', () => {
     expect(line.messages[1]?.slack).toBeCloseTo(0.5, 9);
   });
 
+  test('a wait is that of the messages that held the channel meanwhile, and of the last one of them', () => {
+    // Backward ends at 4 and the update waits for the second message, which has the channel from 5.5 to 6.5; the first had it before.
+    const line = timelineOf({
+      ...two,
+      channels: ['first come'],
+      messages: [message(3, 1, 4, { stages: [{ channel: 0, time: seconds(3.5) }] }), message(1, 3, 4)],
+    });
+    expect(line.messages.map(({ start, end }) => [start, end])).toEqual([
+      [2, 5.5],
+      [5.5, 6.5],
+    ]);
+    expect(line.messages.map(({ exposed }) => exposed)).toEqual([1.5, 1]);
+  });
+
   test('what the next forward needs first goes first, and only it is waited for', () => {
     // The gradients of layers 1 and 0, 2 s each, are ready at 3 and at 4; forward of layer i waits for gradient i.
     const sent = (priority: boolean) => [
