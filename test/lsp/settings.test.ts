@@ -65,6 +65,10 @@ test.each([
     { cluster: './own.cluster.json' },
     'setting layercost.models["a.onnx"].cluster names a file ("./own.cluster.json"), which only the setting for all models may; it is ignored: give a built-in name here',
   ],
+  [
+    { framework: './own.framework.yaml,bucket-mb=5' },
+    'setting layercost.models["a.onnx"].framework names a file ("./own.framework.yaml,bucket-mb=5"), which only the setting for all models may; it is ignored: give a built-in name here',
+  ],
   [{ gpus: 0 }, 'setting layercost.models["a.onnx"].gpus has an invalid value (0); it is ignored'],
   [{ gpu: 8 }, 'setting layercost.models["a.onnx"].gpu is not known; it is ignored'],
 ])('an entry of one model, %j', (entry, problem) => {

@@ -1,11 +1,12 @@
 /** What the protocol gets of what an editor can show, by what the editor can do. */
 
 import { describe, expect, it } from 'vitest';
-import { InsertTextFormat } from 'vscode-languageserver';
+import { DiagnosticSeverity, InsertTextFormat } from 'vscode-languageserver';
 import type { Completion } from '../../server/src/language/completion.ts';
 import {
   toCodeLens,
   toCompletionItem,
+  toDiagnostic,
   toFoldingRange,
   toSelectionRange,
   toSignatureHelp,
@@ -116,6 +117,21 @@ it.each([
     [2, 3],
     [5, 6],
   ]);
+});
+
+it.each([
+  [['seq'], true, 'no size; set it with `Layercost: Set Dimensions…`'],
+  [['seq', 'past'], true, 'no size; set them with `Layercost: Set Dimensions…`'],
+  [['seq', 'past'], false, 'no size; set them with the setting `layercost.dimensions`'],
+  [[], true, 'no size'],
+])('what is unset, %j, is said with how the editor sets it', (unset, hasCommands, message) => {
+  const code = 'caffe/data-shape';
+  expect(
+    toDiagnostic({ range, code, severity: 'warning', message: 'no size', unset }, { hasCommands }),
+  ).toMatchObject({
+    message,
+    severity: DiagnosticSeverity.Warning,
+  });
 });
 
 it('ranges around a place are within one another, the smallest first', () => {
