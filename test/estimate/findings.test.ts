@@ -8,6 +8,7 @@ import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
 import type { OperationTime } from '../../server/src/communication/operationTime.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import type { EstimatedStep } from '../../server/src/estimate/findings/estimatedStep.ts';
+import { exposedCommunication } from '../../server/src/estimate/findings/exposedCommunication.ts';
 import { launchBound } from '../../server/src/estimate/findings/launchBound.ts';
 import { littleMemoryLeft } from '../../server/src/estimate/findings/littleMemoryLeft.ts';
 import { loadImbalance } from '../../server/src/estimate/findings/loadImbalance.ts';
@@ -276,4 +277,37 @@ test('steps on more nodes than GPUs need are not taken for those of fewer GPUs o
   expect(alone).toMatch(/weak scaling efficiency is 53 %. 8 still have 78 %/);
   // Eight on four nodes have 24 %.
   expect(found({ gpus: 8, nodes: 4 }, { gpus: 32 })[1]).toBe(alone);
+});
+
+/** Of a step whose gradients take longer than its backward, over 10 Gbit/s Ethernet: whether backward could hide some, and how. */
+test.each([
+  ['naive', {}, /^Use a framework that overlaps communication with backward, such as pytorch-ddp$/],
+  ['deepspeed-zero', {}, /^Let communication overlap with backward \(overlap-comm=true\)$/],
+  [
+    'deepspeed-zero',
+    { 'overlap-comm': 'false' },
+    /^Let communication overlap with backward \(overlap-comm=true\)$/,
+  ],
+  ['byteps', { overlap: 'false' }, /^Let communication overlap with backward \(overlap=true\)$/],
+  // It does already, as far as the model has gradients before the last.
+  ['deepspeed-zero', { 'overlap-comm': 'true' }, /^(?!Let|Use)/],
+  ['byteps', { overlap: 'true' }, /^(?!Let|Use)/],
+  ['pytorch-ddp', {}, /^(?!Let|Use)/],
+] as const)('%s with %j: what would hide gradients', (name, options, fix) => {
+  const step = stepOf({ cluster: 'k80-10gbe', gpus: 16, batch: 1, framework: { name, options } });
+  const found = exposedCommunication(step);
+  expect(found.length).toBeGreaterThan(0);
+  for (const each of found) expect(each.fix).toMatch(fix);
+});
+
+test.each([
+  ['naive', 0, 'starts after backward has ended'],
+  ['pytorch-ddp', 0.5, 'is still in flight when backward ends'],
+])('a message of %s that begins at %f of backward', (name, share, lateness) => {
+  const step = stepOf({ cluster: 'k80-10gbe', gpus: 16, batch: 1, framework: { name, options: {} } });
+  const end = step.timeline.backwardEnds.at(-1) ?? Number.NaN;
+  const start = seconds(share === 0 ? end : end * share);
+  const messages = step.timeline.messages.map((message) => ({ ...message, start }));
+  const moved = { ...step, timeline: { ...step.timeline, messages } };
+  expect(exposedCommunication(moved)[0]?.message).toContain(`) ${lateness}: `);
 });
