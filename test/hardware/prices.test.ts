@@ -80,6 +80,8 @@ describe('which offer is taken', () => {
   it("a profile's own price before all, and no other kind of it", () => {
     const own = { ...cluster('p5-48xlarge'), pricePerGpuHour: { value: 3, source: 'ours' } };
     expect(choosePrice(own, 'on-demand', [offer({})]).price).toEqual({ perGpuHour: 3 });
+    // $16.95 of eight GPUs.
+    expect(choosePrice(own, 'spot').price).toMatchObject({ perGpuHour: 2.11885, offer: { kind: 'spot' } });
   });
 
   it('the age of a price is in days', () => {
@@ -123,6 +125,29 @@ describe("SkyPilot's catalogues", () => {
     const dollars = 'offers' in found ? found.offers[0]?.dollarsPerHour : undefined;
     expect(dollars?.['on-demand']).toBeCloseTo(88.46, 6);
     expect(dollars?.spot).toBeCloseTo(35.16, 6);
+  });
+
+  // Source: skypilot-org/skypilot, sky/catalog/gcp_catalog.py. Dollars tell the accelerators apart.
+  const dollarsOf = {
+    ...{ A100: 10, 'A100-80GB': 20, H100: 30, 'H100-MEGA': 40, H200: 50, B200: 60, L4: 70 },
+  } as const;
+
+  it.each([
+    ['a2-highgpu-8g', 'A100'],
+    ['a2-ultragpu-8g', 'A100-80GB'],
+    ['a3-highgpu-8g', 'H100'],
+    ['a3-megagpu-8g', 'H100-MEGA'],
+    ['a3-ultragpu-8g', 'H200'],
+    ['a4-highgpu-8g', 'B200'],
+    ['g2-standard-96', 'L4'],
+  ] as const)('the GPUs of %s are those called %s', (machine, accelerator) => {
+    const gpus = Object.entries(dollarsOf).map(
+      ([name, dollars]) => `,${name},8.0,,,,${dollars},1.0,us-central1,us-central1-a`,
+    );
+    const found = read([`${machine},,,96.0,680.0,,1.0,1.0,us-central1,us-central1-a`, ...gpus].join('\n'));
+    expect('offers' in found ? found.offers.map(({ dollarsPerHour }) => dollarsPerHour) : found).toEqual([
+      { 'on-demand': 1 + dollarsOf[accelerator], spot: 2 },
+    ]);
   });
 
   it.each([

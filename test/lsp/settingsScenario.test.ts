@@ -19,7 +19,11 @@ const opened = (scenario: string) =>
 
 const own = findCluster('dgx-h100');
 const profile = own && { ...own, name: 'ours' };
-const aside = { code: 'cluster/structure', severity: 'warning', message: 'ours.json: a port too few' } as const;
+const aside = {
+  code: 'cluster/structure',
+  severity: 'warning',
+  message: 'ours.json: a port too few',
+} as const;
 
 test.each([
   // The setting is the path of the profile.
