@@ -139,6 +139,22 @@ const named: readonly (readonly [string, readonly string[], readonly Call[], str
     'teacher',
   ],
   [
+    'a teacher of another shape',
+    ['student.0.weight', 'teacher.fc.1.weight', 'teacher.fc.2.weight', 'student.fc.1.weight'],
+    [
+      product('h', 'x', 'student.fc.1.weight'),
+      product('g', 'x', 'teacher.fc.1.weight'),
+      { operator: 'y = Add(h, g)' },
+    ],
+    'teacher',
+  ],
+  [
+    'features of a loss that nothing stands beside',
+    ['vgg.fc.1.weight'],
+    [product('y', 'x', 'vgg.fc.1.weight')],
+    undefined,
+  ],
+  [
     'projections of attention',
     ['query.weight', 'key.weight'],
     [product('h', 'x', 'query.weight'), product('g', 'x', 'key.weight'), { operator: 'y = Add(h, g)' }],

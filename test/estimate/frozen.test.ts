@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { openModel } from '../../server/src/analysis/openModel.ts';
+import { openLayerSpec, openModel } from '../../server/src/analysis/openModel.ts';
 import { estimateModel, type ModelEstimate } from '../../server/src/estimate/estimateModel.ts';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
 
@@ -66,6 +66,18 @@ test('proposes to train the adapters alone, where there are some', () => {
   expect(changes('blocks', ['*', '!*lora*'])).toEqual([]);
   expect(changes('convolutions')).toEqual([]);
 });
+
+test.each([['adapter_up', '*', '!*adapter_up*'], ['prefix_encoder', '*', '!*prefix_encoder*'], ['upper']])(
+  'parts that are called %s',
+  (name, ...patterns) => {
+    const spec = `inputs: { x: float32[8, 256] }\nlayers:\n  - first: Linear(512)\n  - ${name}: Linear(16)\n  - last: Linear(256)\n`;
+    const { cost } = estimateModel(openLayerSpec(spec, 'm.layers.yaml'), [{ cluster: 'dgx-a100', gpus: 1 }]);
+    const changes = cost?.findings.flatMap(({ change }) =>
+      change?.kind === 'freeze' ? [change.patterns] : [],
+    );
+    expect(changes).toEqual(patterns.length === 0 ? [] : [patterns]);
+  },
+);
 
 test('costs no backward where nothing is trained, and says so', () => {
   const { cost, issues } = estimate('convolutions', ['*']);

@@ -44,9 +44,9 @@ const isProgramsName = (name: string): boolean => /^[A-Za-z_]\w*(\.\w+)*$/.test(
 const weightNames =
   /weight|bias|gamma|beta|gain|scale|embed|token|query|queries|prompt|latent|position|(^|_)(pos|cls|ls|lora)|alpha|lambda|temperature|logit|table|param|codebook|prototype|centers?$/i;
 
-/** What people call fixed tensors that stand where weights do: kernels of filters, keys of other samples, bases of transforms. */
+/** What people call fixed tensors that stand where weights do: kernels of filters, keys of other samples, bases of transforms, random features. */
 const tableNames =
-  /(^|\.|_)(window|queue|memory|bank|grid|mesh|basis|bases|dct|dft|fourier|mel|fb|filterbank|gaussian|blur|sobel|laplacian|haar|wavelet|laplace|identity|eye|mask|mean|std|templates?|patterns?|knots|nodes|anchors?|priors?|adj(acency)?|a_hat|graph|edges)\d*$/i;
+  /(^|\.|_)(projection_matrix|random_(features|matrix|weights)|window|queue|memory|bank|grid|mesh|basis|bases|dct|dft|fourier|mel|fb|filterbank|gaussian|blur|sobel|laplacian|haar|wavelet|laplace|identity|eye|mask|mean|std|templates?|patterns?|knots|nodes|anchors?|priors?|adj(acency)?|a_hat|graph|edges)\d*$/i;
 
 /** Whether numbers of one axis are chosen by index: a schedule by its step, where embeddings have vectors. */
 function isListLookedUp({ operators, values }: Graph, name: string): boolean {

@@ -19,12 +19,15 @@ export function assumedGradients({ graph, producerName }: OnnxModel): Issue | un
   if (producerName !== 'pytorch') return undefined;
   const uncalled = modulesReadUncalled(graph);
   const copies = copiesByName(graph);
-  const [first] = [...uncalled, ...copies];
+  const helpers = uncalled.size + copies.size === 0 ? helpersByName(graph) : new Set<string>();
+  const [first] = [...uncalled, ...copies, ...helpers];
   if (first === undefined) return undefined;
   const why =
     uncalled.size > 0
       ? `Weights of \`${first}\` are read without its being called, as where a program runs it under \`torch.no_grad\``
-      : `\`${first}\` has the weights of another module and a name of copies that are not trained`;
+      : copies.size > 0
+        ? `\`${first}\` has the weights of another module and a name of copies that are not trained`
+        : `\`${first}\` has a name of networks that losses and students read, and that are mostly not trained`;
   return {
     code: 'graph/assumed-gradients',
     severity: 'warning',
@@ -85,3 +88,24 @@ function copiesByName(graph: OnnxGraph): ReadonlySet<string> {
 
 /** `teacher`, `target_encoder`, `ema_model`, `momentum_encoder`, `encoder_k`, `key_encoder`. */
 const followerName = /(^|_)(teacher|target|ema|momentum|key|k)(_|$)/;
+
+/** Outermost modules beside others whose name says that another network is trained by what they say. */
+function helpersByName(graph: OnnxGraph): ReadonlySet<string> {
+  const placeholders = placeholdersOfProgram(graph);
+  const names = placeholders?.values() ?? graph.initializers.map(({ name }) => name);
+  const paths = [...names].map((name) => name.split('.')).filter(({ length }) => length > 2);
+  const modules = new Set(paths.flatMap(([outermost = '']) => outermost));
+  const without = nodesWithoutGradients(graph.nodes, graph);
+  const isRead = (module: string): boolean =>
+    placeholders === undefined ||
+    graph.nodes.some(
+      (node) =>
+        !without.has(node) &&
+        readByCall(node, placeholders)?.some((name) => name.startsWith(`${module}.`)) === true,
+    );
+  if (modules.size < 2) return new Set();
+  return new Set([...modules].filter((module) => helperName.test(module) && isRead(module)));
+}
+
+/** `teacher`, `frozen_encoder`, `vgg16`, `lpips`, `perceptual_loss`. */
+const helperName = /(^|_)(teacher|frozen|lpips|perceptual|vgg\d*)(_|$)/;
