@@ -169,6 +169,65 @@ test('workers wait for the slowest while it computes, not while their host holds
   expect(message(0.8)).toBeUndefined();
 });
 
+// Over all GPUs 8 samples more than divide: the busiest takes one more, and of the next lower multiple all are as busy.
+test.each([
+  [
+    68,
+    9,
+    /68 does not divide by 8 GPUs: the busiest GPU takes 9 samples, and 5\.6 % of GPU time is lost$/,
+    'Use a batch of 72 or 64, multiples of 8',
+  ],
+  [
+    12,
+    2,
+    /12 does not divide by 8 GPUs: the busiest GPU takes 2 samples, and 25 % of GPU time is lost$/,
+    'Use a batch of 16 or 8, multiples of 8',
+  ],
+  // There is no batch below one sample each.
+  [
+    6,
+    1,
+    /6 does not divide by 8 GPUs: the busiest GPU takes 1 samples, and 25 % of GPU time is lost$/,
+    'Use a batch of 8',
+  ],
+])('a batch of %i over 8 GPUs', (globalBatch, batchPerGpu, message, fix) => {
+  const step = stepOf({ cluster: 'dgx-a100', gpus: 8, globalBatch });
+  expect(step.plan.scenario.batchPerGpu).toBe(batchPerGpu);
+  const found = loadImbalance(lasting(step, { step: 1 }));
+  expect(found.map((each) => each.fix)).toEqual([fix]);
+  expect(found[0]?.message).toMatch(message);
+});
+
+test('faster GPUs wait for the others, as many as there are', () => {
+  const workers = { others: { gpu: 'a100-sxm-80gb', count: 3 } };
+  const step = stepOf({ cluster: 'dgx-1-v100', gpus: 8, batch: 64, workers });
+  const [found] = loadImbalance(step);
+  expect(found?.message).toMatch(/^3 × A100 SXM 80 GB wait .* of the step, for 5 × V100/);
+});
+
+test.each([
+  // Of bytes the busiest server holds more than 1.5 times an even share, or just as much.
+  [2, 0.76, true],
+  [2, 0.75, false],
+])('%i servers, of which one holds %f of the bytes', (servers, busiestShare, isCrowded) => {
+  const framework = { name: 'mxnet', options: { servers: '2', colocated: 'false' } };
+  const step = stepOf({ cluster: 'k80-10gbe', nodes: 4, batch: 8, framework });
+  const { traffic, exchange } = step.plan;
+  const held = ({ operation, ...stage }: (typeof exchange.messages)[number]['stages'][number]) => ({
+    ...stage,
+    operation: operation.kind === 'server' ? { ...operation, servers, busiestShare } : operation,
+  });
+  const routes = traffic.routes.map((route) => ({ ...route, stages: route.stages.map(held) }));
+  const messages = exchange.messages.map((message, index) => {
+    const route = traffic.routes.findIndex(({ stages }) => stages === message.stages);
+    return { ...message, stages: routes[route]?.stages ?? exchange.messages[index]?.stages ?? [] };
+  });
+  const plan = { ...step.plan, traffic: { ...traffic, routes }, exchange: { ...exchange, messages } };
+  const [found] = serverSaturated(lasting({ ...step, plan }, { step: 1e-3, forwardTime: 0.5 }));
+  expect(found?.message.includes('because large tensors lie whole on one server')).toBe(isCrowded);
+  expect(found?.fix.startsWith('Split large tensors')).toBe(isCrowded);
+});
+
 test.each([
   ['false', 'compile the model (compile=reduce-overhead) to launch fewer kernels'],
   ['default', 'launch the kernels by CUDA graphs (compile=reduce-overhead)'],
