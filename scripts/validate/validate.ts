@@ -113,7 +113,7 @@ export const judgeParallel = (
   parallelSection(
     nanotron,
     {
-      usual: megatronRows(shared, 'megatron,attention=eager'),
+      usual: megatronRows(shared, 'megatron,torch=1.12,attention=eager'),
       fused: megatronRows(shared, 'megatron,attention=eager,compile=true'),
     },
     publishedLayouts(root, shared),

@@ -78,6 +78,16 @@ const charts: readonly (Chart | undefined)[] = [
     ],
     true,
   ),
+  scalingChart(
+    [
+      {
+        title: 'GCP a3-mega, 8 × H100 SXM 80 GB, pytorch-fsdp,sharding=hybrid-shard, batch 32 per GPU, bf16',
+        marks: [mark(1, 1), mark(8, 0.7)],
+      },
+      { title: 'below it', marks: [mark(1, 1), mark(8, 0.6)] },
+    ],
+    false,
+  ),
 ];
 
 describe.each(charts.map((chart) => [chart?.name ?? 'nothing was drawn', chart] as const))(

@@ -71,10 +71,11 @@ it('a scale maps ends to ends; equal differences or equal ratios are equally far
 
 describe('the axis of efficiency shows the differences there are', () => {
   test.each([
-    [[1, 0.995, 0.99], 0.985, 1.005],
-    [[1, 0.9, 0.75], 0.6, 1.1],
-    [[1, 0.34], 0, 1.2],
-    [[1, 1.22], 0.9, 1.3],
+    [[1, 0.995, 0.99], 0.985, 1.0025],
+    [[1, 0.9, 0.75], 0.6, 1.05],
+    [[1, 0.34], 0, 1.1],
+    [[1, 1.22], 0.9, 1.25],
+    [[1, 1.05, 0.04], 0, 1.25],
   ])('%j', (values, floor, ceiling) => {
     expect(efficiencyBounds(values)).toEqual([expect.closeTo(floor, 6), expect.closeTo(ceiling, 6)]);
   });

@@ -47,10 +47,13 @@ describe('bytes per parameter on each GPU: weights, gradients, state', () => {
     // Apex O2 and Megatron: both moments and the copy are fp32 (ZeRO, section 3.1: K = 12).
     ['pytorch-ddp,weights=half-with-copy', {}, 2, 2, 12],
     ['pytorch-ddp,weights=half-with-copy', { precision: 'fp32' }, 4, 4, 8],
-    // Megatron-LM, docs/user-guide/features/dist_optimizer.md: 18 and 6 + 12/d bytes with bf16, 16 with fp32 or fp16 gradients.
+    // Megatron-LM, docs/user-guide/features/dist_optimizer.md: 18 and 6 + 12/d bytes with bf16, 16 with fp32. Of the 20 with fp16 four are
+    // gradients in fp32 that the update makes and frees.
     ['megatron', { gpus: 8 }, 2, 4, 12],
     ['megatron,distributed-optimizer=true', { gpus: 8 }, 2, 4, 12 / 8],
     ['megatron,gradient-dtype=half', { gpus: 8 }, 2, 2, 12],
+    ['megatron', { precision: 'fp16', gpus: 8 }, 2, 2, 12],
+    ['megatron,gradient-dtype=fp32', { precision: 'fp16', gpus: 8 }, 2, 4, 12],
     ['megatron', { precision: 'fp32' }, 4, 4, 8],
     ['torchtitan', { gpus: 8 }, 4 / 8, 4 / 8, 8 / 8],
     ['pytorch-ddp', { mode: 'inference', precision: 'fp32' }, 4, 0, 0],

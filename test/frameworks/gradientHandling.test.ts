@@ -67,6 +67,24 @@ test('a stage of torchtitan adds up micro-batches in fp32, and copies what it ga
   ).toEqual([6, 10, 20]);
 });
 
+/** megatron/training/arguments.py: bf16 alone sets `accumulate_allreduce_grads_in_fp32`. */
+test.each([
+  ['auto', 'bf16', 4, 6],
+  ['auto', 'fp8', 4, 6],
+  ['auto', 'fp16', 2, 2],
+  ['fp32', 'fp16', 4, 6],
+  ['half', 'bf16', 2, 2],
+  ['auto', 'fp32', 4, 4],
+] as const)(
+  'Megatron-LM with gradient-dtype=%s adds up gradients of %s in %d bytes',
+  (text, precision, sum, moved) => {
+    const { behaviour } = resolveFramework({ name: 'megatron', options: { 'gradient-dtype': text } });
+    expect(behaviour.gradientSumBytesPerElement?.(precision)).toBe(sum);
+    // A product reads and writes the sum in the place of a gradient.
+    expect(behaviour.handleGradients?.(group(8), first, precision).bytesPerElement).toBe(moved);
+  },
+);
+
 describe('bytes per element that a pass moves of its gradients', () => {
   test.each(cases)(
     '%s %j, %d GPUs, %j',

@@ -128,3 +128,29 @@ test('a host that waits for each kernel adds its launch to each', () => {
     expect((passOf(launch, true) - kernels) / (launch * 1e-6)).toBeCloseTo(29, 3);
   expect(passOf(40, false)).toBeLessThan(passOf(40, true));
 });
+
+/** Megatron-LM before 2024 read the sizes of each batch back from the GPU: the host launches nothing ahead of a pass. */
+test.each([
+  ['a GPU', 'a100-sxm-80gb', 1],
+  ['a processor, which has no host', 'cpu-10gbe', 0],
+] as const)('%s waits for each batch, once in a pass', (_, cluster, waits) => {
+  const opened = openLayerSpec(
+    'dims: { batch: 4, d: 512 }\ninputs: { x: "float32[batch, d]" }\nlayers:\n  - l: Linear(d, d) * 8\n',
+    'm.layers.yaml',
+  );
+  const stepWith = (time: string, accumulate: number): number => {
+    const framework = { name: 'megatron', options: { 'batch-us': time } };
+    const { cost } = estimateModel(opened, [{ cluster, gpus: 1, accumulate, precision: 'fp32', framework }]);
+    return cost?.totals.time.step ?? Number.NaN;
+  };
+  for (const passes of [1, 3])
+    expect(stepWith('2500', passes) - stepWith('0', passes)).toBeCloseTo(waits * passes * 2.5e-3, 9);
+});
+
+test('the range of a step holds hosts that read a batch twice as fast and as slow', () => {
+  const wait = (options: Record<string, string>) =>
+    resolveFramework({ name: 'megatron', options }).behaviour.passWait;
+  expect(wait({ torch: '1.12' })).toEqual({ middle: 4e-3, low: 2e-3, high: 8e-3 });
+  expect(wait({ 'batch-us': '3000' })).toEqual({ middle: 3e-3, low: 3e-3, high: 3e-3 });
+  expect(wait({})).toBeUndefined();
+});

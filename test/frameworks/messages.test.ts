@@ -12,6 +12,7 @@ import type {
 import type { Gradient } from '../../server/src/frameworks/gradient.ts';
 import { eagerOptions } from '../../server/src/frameworks/pytorchDdp.ts';
 import { frameworks, resolveFramework } from '../../server/src/frameworks/registry.ts';
+import { precisions } from '../../server/src/model/scenario.ts';
 import { bytes, seconds } from '../../server/src/model/units.ts';
 
 /** Of `messages.txt`, where the model is described. */
@@ -63,7 +64,7 @@ const profiled: ProfiledStep = {
 
 const isInference = (words: readonly string[]): boolean => words.includes('inference');
 const precisionOf = (words: readonly string[]): WorkerGroup['precision'] =>
-  words.includes('bf16') ? 'bf16' : words.includes('tf32') ? 'tf32' : 'fp32';
+  precisions.find((each) => words.includes(each)) ?? 'fp32';
 
 /**
  * `pytorch-ddp,bucket-mb=50 4x2 bf16 inference`: framework and options, GPUs of how many nodes, what else is not as usual.

@@ -24,6 +24,8 @@ test.each([
   ['deepspeed-zero', '1.12', { 'allgather-bucket-size': '5e8', weights: 'half-with-copy' }],
   ['deepspeed-zero', '1.13', { 'allgather-bucket-size': 'all' }],
   ['megatron', '1.13', { 'optimizer-kernels': 'fused', attention: 'fused' }],
+  ['megatron', '2.0', { 'batch-us': '4000' }],
+  ['megatron', '2.1', { 'batch-us': '0' }],
 ])('%s of PyTorch %s', (name, torch, expected) => {
   const values = optionValues({ name, options: { torch } });
   for (const [option, value] of Object.entries(expected)) expect(values.get(option), option).toBe(value);

@@ -22,15 +22,13 @@ const parallelOf = (row: MeasuredRow, sequence = false) => ({
   ...(sequence && degree(row, 'tp') > 1 ? { sequence: true } : {}),
 });
 
-/** The half of `measured/steps-vtrain.csv` that gave the host's time is left out. */
+/** The half of `measured/steps-vtrain.csv` that gave times of the host is left out. */
 export const vTrainSet = (rows: readonly MeasuredRow[]): LayoutSet => {
   const { fitted } = halves(rows);
   const set = new Set(fitted);
   return {
     title: 'vTrain: GPT on 2 to 8 A100 of a node, fp16',
-    cases: rows.map((row) =>
-      set.has(row) ? { left: 'fitted: the host time of a launch' } : vTrainCase(row),
-    ),
+    cases: rows.map((row) => (set.has(row) ? { left: 'fitted: two times of the host' } : vTrainCase(row))),
   };
 };
 
@@ -50,7 +48,9 @@ export const vTrainCase = (row: MeasuredRow, launch?: number): LayoutCase => ({
   request: {
     precision: 'fp16',
     optimizer: 'adam',
-    ...frameworkOf(`megatron,attention=eager${launch === undefined ? '' : `,launch-us=${launch}`}`),
+    ...frameworkOf(
+      `megatron,torch=1.12,attention=eager${launch === undefined ? '' : `,launch-us=${launch}`}`,
+    ),
     parallel: parallelOf(row),
   },
 });
@@ -199,7 +199,7 @@ export const libaiSet = (rows: readonly MeasuredRow[]): LayoutSet => ({
         precision: 'fp16',
         optimizer: 'adam',
         ...(row.checkpointing === 'yes' ? { checkpoint: 'block' } : {}),
-        ...frameworkOf('megatron,attention=eager'),
+        ...frameworkOf('megatron,torch=1.12,attention=eager'),
         parallel: parallelOf(row),
       },
     };

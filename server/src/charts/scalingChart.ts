@@ -1,11 +1,12 @@
 /** Throughput and efficiency over the number of GPUs, each with its ideal and its range. */
 
+import { itemAt } from '../model/at.ts';
 import { escapeHtml } from '../model/escapeHtml.ts';
 import { formatPercent, formatRate } from '../model/format.ts';
 import { axisTitles, bottomAxis, leftAxis } from './axes.ts';
 import { type Chart, chartOf, type Sheet } from './chart.ts';
 import { linearScale, logScale, niceStep, niceTicks, type Scale } from './scales.ts';
-import { type Box, label, letterWidth, line, pathOf, place } from './shapes.ts';
+import { type Box, label, letterWidth, line, pathOf, place, wrapLabel } from './shapes.ts';
 
 export interface ScalingMark {
   readonly gpus: number;
@@ -109,10 +110,14 @@ function drawingOf(
   const [speedX, shareX] = [across(speed), across(share)];
   const isFull = all.some(({ fits }) => !fits);
   const bottom = share.bottom + 48;
+  const legendLines = isAlone
+    ? []
+    : drawn.map(({ title }) => wrapLabel(title, total - speed.left - legendIndent));
+  const legendEdges = edgesOf(legendLines.map((lines) => legendRow + (lines.length - 1) * legendLeading));
   const legendTop = bottom + 6;
   return {
     width: total,
-    height: isAlone ? bottom : legendTop + drawn.length * legendRow,
+    height: isAlone ? bottom : legendTop + itemAt(legendEdges, drawn.length),
     body: [
       ...leftAxis(up, speed, (rate) => formatRate(rate, '').replace(' /s', '')),
       ...bottomAxis(speedX, speed, String),
@@ -154,14 +159,22 @@ function drawingOf(
         ),
       ),
       ...(isFull ? outOfMemoryNote(share.right, share.bottom + 36, isAlone) : []),
-      ...(isAlone
-        ? []
-        : drawn.flatMap(({ title }, index) => legendLine(title, index, speed.left, legendTop))),
+      ...legendLines.flatMap((lines, index) =>
+        legendEntry(lines, index, speed.left, legendTop + itemAt(legendEdges, index)),
+      ),
     ],
   };
 }
 
-const legendRow = 20;
+/** Of an entry of one line, between lines of one entry, and from its left edge to its title. */
+const [legendRow, legendLeading, legendIndent] = [20, 16, 54];
+
+/** Where each of so many heights begins, one below the other, and where the last ends. */
+function edgesOf(heights: readonly number[]): readonly number[] {
+  const edges = [0];
+  for (const height of heights) edges.push(itemAt(edges, edges.length - 1) + height);
+  return edges;
+}
 
 function knownOf({ title, marks }: ScalingSeries): readonly KnownSeries[] {
   const known = marks.flatMap((mark) =>
@@ -186,17 +199,14 @@ function sentenceOf({ title, known }: KnownSeries, isAlone: boolean): string {
 }
 
 /** A piece of the curve with its point, and what it is of. */
-const legendLine = (title: string, index: number, left: number, top: number): readonly string[] => {
-  const y = top + index * legendRow;
-  return [
-    `<path class="curve curve-${index}" d="${pathOf([
-      [left, y],
-      [left + 44, y],
-    ])}"/>`,
-    pointMark(left + 22, y, index, ''),
-    label(left + 54, y + 4, title),
-  ];
-};
+const legendEntry = (lines: readonly string[], index: number, left: number, y: number): readonly string[] => [
+  `<path class="curve curve-${index}" d="${pathOf([
+    [left, y],
+    [left + 44, y],
+  ])}"/>`,
+  pointMark(left + 22, y, index, ''),
+  ...lines.map((text, row) => label(left + legendIndent, y + 4 + row * legendLeading, text)),
+];
 
 /** What marks of scenarios that do not fit look like, of each shape that is drawn, and what they mean. */
 function outOfMemoryNote(right: number, y: number, isAlone: boolean): readonly string[] {
@@ -214,13 +224,14 @@ const percentAt = (value: number, span: number): string => `${(value * 100).toFi
 
 /**
  * An axis that shows the differences there are: from 0 where they are large, else from the nice value
- * below the lowest, to one above the highest and the ideal.
+ * below the lowest, to half a step above the highest and the ideal.
  */
 export function efficiencyBounds(values: readonly number[]): readonly [number, number] {
   const [low, high] = [Math.min(...values), Math.max(1, ...values)];
   const step = niceStep(Math.max(high - low, 0.01) / 4);
   const floor = low < 0.5 ? 0 : Math.max(0, Math.floor((low - step) / step) * step);
-  const ceiling = Math.ceil((high + step / 4) / step) * step;
+  // Half a step above is enough, so that a curve a little above 1 does not share its plot with a void.
+  const ceiling = (Math.ceil((high + step / 4) / (step / 2)) * step) / 2;
   return [Number(floor.toPrecision(12)), Number(ceiling.toPrecision(12))];
 }
 

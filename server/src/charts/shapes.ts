@@ -46,6 +46,18 @@ export function fitLabel(text: string, room: number): string {
   return most < 4 ? '' : `${text.slice(0, most - 1)}…`;
 }
 
+/** Lines that fit into `room` pixels, broken between words; a longer word is cut. */
+export function wrapLabel(text: string, room: number): readonly string[] {
+  const most = Math.floor(room / letterWidth);
+  const lines: string[] = [];
+  for (const word of text.split(' ')) {
+    const joined = `${lines.at(-1) ?? ''} ${word}`;
+    if (lines.length > 0 && joined.length <= most) lines.splice(-1, 1, joined);
+    else lines.push(fitLabel(word, room));
+  }
+  return lines;
+}
+
 /** The last `most` characters: of a name with its modules in front, the layer. */
 export const fitTail = (text: string, most: number): string =>
   text.length <= most ? text : `…${text.slice(1 - most)}`;

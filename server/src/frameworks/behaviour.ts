@@ -25,6 +25,8 @@ export interface FrameworkBehaviour {
   readonly launchBlocking?: true;
   /** Of the host, per call of a collective between GPUs of a copy; left out, as a launch. */
   readonly collectiveCall?: Seconds;
+  /** Of the host before each pass forward of a GPU, which waits for it: a batch is read and handed out; left out, nothing. */
+  readonly passWait?: Estimate<Seconds>;
   /** On a GPU, what passes around each kernel of the update, for which the host waits before it launches the next; left out, nothing. */
   readonly updateWait?: Estimate<Seconds>;
   /** Of 2015 to 2019, of which no measured step has set anything; left out, not. */
@@ -53,7 +55,7 @@ export interface FrameworkBehaviour {
   /** Gradients of the step before stay, filled with zeros, and new ones are added to them. */
   readonly addsGradients?: boolean;
   /** Bytes per element of sums that passes add their gradients to; left out, as wide as gradients. */
-  readonly gradientSumBytesPerElement?: number;
+  readonly gradientSumBytesPerElement?: (precision: Precision) => number;
   /** What a pass of backward does with its gradients beside computing them; left out, nothing. */
   readonly handleGradients?: (
     group: WorkerGroup,

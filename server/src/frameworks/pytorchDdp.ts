@@ -318,7 +318,7 @@ export function eagerPytorch(
     input: prefetchedInput,
     weightBytesPerElement,
     addsGradients,
-    ...(fp32Sums ? { gradientSumBytesPerElement: 4 } : {}),
+    ...(fp32Sums ? { gradientSumBytesPerElement: () => 4 } : {}),
     handleGradients: (_, pass, precision) => addGradients(pass, weightBytesPerElement(precision), fp32Sums),
     update: (optimizer, precision, sizes) => {
       const bytesPerElement = weightBytesPerElement(precision);

@@ -86,7 +86,8 @@ function batchChange<Way>(trial: Trial<Way>, batch: number): readonly CostedWay<
 function gradientOptions<Way>(trial: Trial<Way>): readonly CostedWay<Way>[] {
   const { scenario, cluster } = trial.before;
   if (scenario?.framework.name !== 'pytorch-ddp' || cluster === undefined) return [];
-  const narrow = optionChange(trial, 'gradient-dtype', narrowGradients({ scenario, cluster }));
+  const half = narrowGradients({ scenario, cluster });
+  const narrow = half === undefined ? [] : optionChange(trial, 'gradient-dtype', half);
   const buckets = bucketSizes
     .flatMap((size) => {
       const [way] = trial.ways(withOption(trial, 'bucket-mb', String(size)));

@@ -5,7 +5,8 @@
  * that make most of it.
  */
 
-import { hasOption } from '../../frameworks/registry.ts';
+import type { Message } from '../../frameworks/exchange.ts';
+import { findFramework, hasOption } from '../../frameworks/registry.ts';
 import { halfPrecision } from '../../hardware/computePath.ts';
 import { itemAt } from '../../model/at.ts';
 import { thresholdOf } from '../../model/findingThresholds.ts';
@@ -130,12 +131,12 @@ function remedyOf(step: EstimatedStep): Pick<Finding, 'fix' | 'change'> {
   if (ofTables !== undefined) return ofTables;
   const learns = plan.scenario.mode === 'training';
   const whole = 'keep the parameters whole on each GPU (pytorch-ddp)';
-  const { options } = plan.scenario.framework;
-  const isNarrow = (options['gradient-dtype'] ?? 'fp32') !== 'fp32';
+  const narrow = narrowGradients(plan);
+  const isNarrow = plan.exchange.messages.every(isSentInHalf);
   const narrower = !learns
     ? whole
-    : hasOption(plan.behaviour.name, 'gradient-dtype') && !isNarrow
-      ? `send gradients in half precision (gradient-dtype=${narrowGradients(plan)})`
+    : narrow !== undefined && !isNarrow
+      ? `send gradients in half precision (gradient-dtype=${narrow})`
       : `send fewer bytes: ${isNarrow ? '' : 'gradients in half precision, or '}fewer parameters`;
   const found = batchWhere(plan, (there, growth) => {
     const { exposedTime, step: time } = timesOf(there, 'middle', growth);
@@ -172,12 +173,21 @@ function overlapAdvice({ behaviour: { name }, scenario }: StepPlan): string | un
   return 'Use a framework that overlaps communication with backward, such as pytorch-ddp';
 }
 
-/** The half precision that the step computes in, or could: a GPU without bf16 has no use for its range. */
-export const narrowGradients = ({
-  scenario,
+/**
+ * What the framework's option calls the half precision that the step computes in, or could: a GPU without bf16 has no use for its
+ * range. `undefined` where it has no such option.
+ */
+export function narrowGradients({
+  scenario: { framework, precision },
   cluster,
-}: Pick<StepPlan, 'scenario' | 'cluster'>): 'bf16' | 'fp16' =>
-  scenario.precision === 'fp16' ? 'fp16' : (halfPrecision(cluster.gpu) ?? 'fp16');
+}: Pick<StepPlan, 'scenario' | 'cluster'>): string | undefined {
+  const option = findFramework(framework.name)?.options.find(({ name }) => name === 'gradient-dtype');
+  const half = precision === 'fp16' ? 'fp16' : (halfPrecision(cluster.gpu) ?? 'fp16');
+  return [half, 'half'].find((value) => option !== undefined && option.expects(value) === undefined);
+}
+
+const isSentInHalf = ({ bytes, gradients }: Message): boolean =>
+  bytes <= 2 * gradients.reduce((total, { elements }) => total + elements, 0);
 
 function largestLayer({ plan }: EstimatedStep, message: MessageCost): string {
   const { layers } = plan.training.analysis;

@@ -28,9 +28,10 @@ export const heldParameters = ({ training, tables, weightBytesPerElement }: Hold
   );
 
 /** Gradients that passes add to, which may be wider than those of one pass. */
-export const heldSums = (plan: Holding & Pick<StepPlan, 'behaviour'>): Float64Array => {
-  const { behaviour, weightBytesPerElement } = plan;
-  const wider = (behaviour.gradientSumBytesPerElement ?? weightBytesPerElement) / weightBytesPerElement;
+export const heldSums = (plan: Holding & Pick<StepPlan, 'behaviour' | 'scenario'>): Float64Array => {
+  const { behaviour, scenario, weightBytesPerElement } = plan;
+  const sum = behaviour.gradientSumBytesPerElement?.(scenario.precision) ?? weightBytesPerElement;
+  const wider = sum / weightBytesPerElement;
   return heldGradients(plan).map((size) => size * wider);
 };
 

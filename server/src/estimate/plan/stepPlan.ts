@@ -263,6 +263,18 @@ function predictStep(training: TrainingGraph, scenario: Scenario, cluster: Clust
   };
 }
 
+/** For which the GPU waits in a step for its host, beside launches. */
+export function waitsOf(plan: StepPlan): Estimate<Seconds> {
+  const ofUpdate = updateWaits(plan, plan.updateTimes);
+  return estimateOf((bound) => seconds(ofUpdate[bound] + passesOf(plan.scenario) * passWaitOf(plan, bound)));
+}
+
+/** What passes before a pass forward while the GPU waits. */
+const passWaitOf = (
+  { behaviour: { passWait }, cluster: { gpu } }: Pick<StepPlan, 'behaviour' | 'cluster'>,
+  bound: Bound,
+): Seconds => (passWait === undefined || gpu.architecture === 'cpu' ? seconds(0) : passWait[bound]);
+
 /** What passes around the kernels of an update while the GPU waits. */
 export function updateWaits(
   { behaviour: { updateWait }, cluster: { gpu } }: Pick<StepPlan, 'behaviour' | 'cluster'>,
@@ -366,11 +378,11 @@ export function surerAsWhole(plan: StepPlan): StepPlan {
     ...(gradientTimes === undefined ? {} : { gradientTimes }),
     isTraining: scenario.mode === 'training',
     launch: behaviour.launch,
-    updateWaits: updateWaits(plan, updateTimes),
+    waits: waitsOf(plan),
     isOld: behaviour.isOld === true,
   });
   const { middle } = behaviour.launch;
-  const { updateWait } = behaviour;
+  const { updateWait, passWait } = behaviour;
   const spread = (pass: PassTimes): PassTimes => spreadTimes(pass, range);
   const handled = (own: GradientTimes): GradientTimes => ({
     last: spread(own.last),
@@ -382,6 +394,7 @@ export function surerAsWhole(plan: StepPlan): StepPlan {
       ...behaviour,
       launch: spreadOf(middle, range),
       ...(updateWait === undefined ? {} : { updateWait: spreadOf(updateWait.middle, range) }),
+      ...(passWait === undefined ? {} : { passWait: spreadOf(passWait.middle, range) }),
     },
     times: {
       forward: spread(times.forward),
@@ -567,7 +580,10 @@ function computeOf(
   const handled = (own: Float64Array, column: Float64Array | undefined, scale: number): Float64Array =>
     column === undefined ? own : plus(own, reversed(column, scale));
   return {
-    forward: { device: scaled(times.forward[bound], device), host: scaled(times.forward.launches, launch) },
+    forward: {
+      device: scaled(times.forward[bound], device),
+      host: delayed(scaled(times.forward.launches, launch), passWaitOf(plan, bound) * imbalance),
+    },
     backward:
       scenario.mode === 'training'
         ? {
@@ -588,6 +604,10 @@ function computeOf(
     },
   };
 }
+
+/** The first piece comes later. */
+const delayed = (host: Float64Array, by: number): Float64Array =>
+  by === 0 ? host : host.map((time, index) => (index === 0 ? time + by : time));
 
 const plus = (left: Float64Array, right: Float64Array): Float64Array =>
   left.map((value, index) => value + floatAt(right, index));

@@ -23,8 +23,8 @@ export interface SpreadWork {
   readonly gradientTimes?: GradientTimes;
   readonly isTraining: boolean;
   readonly launch: Estimate<Seconds>;
-  /** While the GPU waits for its host to update. */
-  readonly updateWaits: Estimate<Seconds>;
+  /** While the GPU waits for its host, beside launches. */
+  readonly waits: Estimate<Seconds>;
   /** Of a framework of 2015 to 2019. */
   readonly isOld: boolean;
 }
@@ -34,7 +34,7 @@ export function stepSpread(work: SpreadWork): Range {
   const sum = sumsOf(work);
   const device = sum('middle');
   const launches = launchesOf(work);
-  const whole = Math.max(device, launches * work.launch.middle) + work.updateWaits.middle;
+  const whole = Math.max(device, launches * work.launch.middle) + work.waits.middle;
   if (whole === 0) return { low: 1, high: 1 };
   const share = (column: keyof PassTimes): number => sum(column) / whole;
   const width = stepWidth({
@@ -46,7 +46,7 @@ export function stepSpread(work: SpreadWork): Range {
     assumed: share('doubtAssumed'),
     isOld: work.isOld,
   });
-  const host = hostWidth(work.launch, device, launches, work.updateWaits);
+  const host = hostWidth(work.launch, device, launches, work.waits);
   return {
     low: Math.exp(-Math.hypot(width.low, host.low)),
     high: Math.exp(Math.hypot(width.high, host.high)),
@@ -58,7 +58,7 @@ export const launchesOf = (work: ComputedWork): number =>
   sumsOf(work)('launches') +
   (work.isTraining ? work.updateTimes.hostLaunches - sumOf(work.updateTimes.launches) : 0);
 
-type ComputedWork = Omit<SpreadWork, 'launch' | 'updateWaits' | 'isOld'>;
+type ComputedWork = Omit<SpreadWork, 'launch' | 'waits' | 'isOld'>;
 
 /** Of columns over the step. */
 export function sumsOf({

@@ -127,5 +127,6 @@ const megatronFlags = (options: FrameworkChoice['options']): readonly string[] =
   ...(options['overlap-grad-reduce'] === 'true' ? ['--overlap-grad-reduce'] : []),
   ...(options['overlap-param-gather'] === 'true' ? ['--overlap-param-gather'] : []),
   ...(options['tp-comm-overlap'] === 'true' ? ['--tp-comm-overlap'] : []),
+  ...(options['gradient-dtype'] === 'fp32' ? ['--accumulate-allreduce-grads-in-fp32'] : []),
   ...(options['gradient-dtype'] === 'half' ? ['--grad-reduce-in-bf16'] : []),
 ];

@@ -34,6 +34,7 @@ const options: Readonly<Record<string, readonly [name: string, value: string]>> 
   'use-distributed-optimizer': ['distributed-optimizer', 'true'],
   'overlap-grad-reduce': ['overlap-grad-reduce', 'true'],
   'overlap-param-gather': ['overlap-param-gather', 'true'],
+  'accumulate-allreduce-grads-in-fp32': ['gradient-dtype', 'fp32'],
   'grad-reduce-in-bf16': ['gradient-dtype', 'half'],
   'tp-comm-overlap': ['tp-comm-overlap', 'true'],
   'no-gradient-accumulation-fusion': ['gradient-accumulation-fusion', 'false'],

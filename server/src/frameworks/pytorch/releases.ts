@@ -93,6 +93,14 @@ const changedDefaults: readonly ChangedDefault[] = [
       'torch/distributed/fsdp/fully_sharded_data_parallel.py: backward_prefetch is None in 1.13 and BACKWARD_PRE in 2.0',
   },
   {
+    option: 'batch-us',
+    now: '0',
+    was: '4000',
+    until: '2.1',
+    source:
+      'NVIDIA/Megatron-LM of these releases, megatron/mpu/data.py, `broadcast_data`; `get_batch_on_this_tp_rank` of core_r0.5.0 sends no sizes',
+  },
+  {
     option: 'allgather-bucket-size',
     now: 'all',
     was: '5e8',
