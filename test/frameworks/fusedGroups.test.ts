@@ -262,6 +262,19 @@ describe('group normalization', () => {
     expect(kernels(behaviour).saved.at(-1)).toMatchObject({ bytes: 8 * 2 * 8 });
   });
 
+  test('puts an image in order that lies across, and gives one that lies in order', () => {
+    const text =
+      'inputs:\n  x: float32[8, 6, 6, 4]\nlayers:\n  - wide: Linear(4)\n  - image: permute(0, 3, 1, 2)\n  - norm: GroupNorm(2, 4)\n  - again: GroupNorm(2, 4)\n';
+    const opened = openModel(byteSourceOfBuffer(new TextEncoder().encode(text)), 'net.layers.yaml');
+    const { training } = estimateModel(opened, [{ cluster: 'dgx-a100' }]);
+    if (training === undefined) throw new Error('not costed');
+    const [first, second] = behaviour.lower(training, 'fp32', 'training').operators.slice(-2);
+    expect(first?.forward.map(({ launches }) => launches)).toEqual([3, 1]);
+    expect(first?.forward[1]).toMatchObject({ class: 'elementwise', bytes: 2 * image });
+    expect(first?.backwardData).toHaveLength(1);
+    expect(second?.forward.map(({ launches }) => launches)).toEqual([3]);
+  });
+
   test('copies between layouts where images are channels-last', () => {
     const { forward, backward } = kernels(channelsLast.behaviour);
     const copies = { class: 'elementwise', launches: 2, bytes: 4 * image };

@@ -391,3 +391,64 @@ test('a repeat by an open count is one along an axis before', () => {
     ...['Reshape', 'Concat', 'Expand', 'Reshape'],
   ]);
 });
+
+test.each<readonly [readonly number[], readonly number[]]>([
+  [[1], [1, 5]],
+  [
+    [2, -1],
+    [2, 3, 1],
+  ],
+  [
+    [4, 9],
+    [4, 2, 0],
+  ],
+])('`tensor_split` at %j gives parts of %j', (indices, parts) => {
+  const names = parts.map((_, part) => `part_${part}`);
+  const call = node('tensor_split.indices', names[0] ?? '', { self: 'x' });
+  const given = program(
+    {
+      x: ['float32', [3, 6]],
+      ...Object.fromEntries(names.map((name, part) => [name, ['float32', [3, parts[part] ?? 0]]])),
+    },
+    [],
+    ['x'],
+    [
+      {
+        ...call,
+        arguments: new Map([
+          ...call.arguments,
+          ['indices', { kind: 'numbers', values: indices }],
+          ['dim', number(1)],
+        ]),
+        outputs: names,
+      },
+    ],
+    names,
+  );
+  const { model, structure } = lower(given);
+  const { graph } = analyzeOnnx(model, structure);
+  expect(graph.outputs.map((name) => graph.values.get(name)?.type)).toMatchObject(
+    parts.map((size) => ({ kind: 'tensor', shape: [3, size] })),
+  );
+});
+
+test.each<readonly [number, string]>([
+  [4, 'Attention'],
+  [1, 'MatMul'],
+])('attention of 4 heads over %i of keys ends in %s', (groups, last) => {
+  const call = node('scaled_dot_product_attention.default', 'out', { query: 'q', key: 'k', value: 'v' });
+  const given = program(
+    {
+      q: ['float32', [2, 4, 8, 16]],
+      k: ['float32', [2, groups, 8, 16]],
+      v: ['float32', [2, groups, 8, 16]],
+      out: ['float32', [2, 4, 8, 16]],
+    },
+    [],
+    ['q', 'k', 'v'],
+    [call],
+    ['out'],
+  );
+  const { model, structure } = lower(given);
+  expect(analyzeOnnx(model, structure).graph.operators.at(-1)?.type).toBe(last);
+});

@@ -21,6 +21,8 @@ export function channelsLastValues(training: TrainingGraph): ReadonlySet<string>
 }
 
 function liesLast(training: TrainingGraph, operator: Operator, last: ReadonlySet<string>): boolean {
+  // Its kernel takes and gives channels-first tensors (aten/src/ATen/native/group_norm.cpp, `input.contiguous()`).
+  if (operator.type === 'GroupNormalization') return false;
   const [first = ''] = operator.inputs;
   if (inPyTorch(operator)?.view === 'permute')
     return !last.has(first) && permutationOf(operator, 4)?.join() === '0,3,1,2';

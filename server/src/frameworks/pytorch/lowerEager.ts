@@ -5,6 +5,7 @@
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { RecomputedGroups } from '../../analysis/recomputedGroups.ts';
+import { producerOf } from '../../composites/flow.ts';
 import type { AttentionKernel, KernelEnvironment, Layout } from '../../hardware/kernelEnvironment.ts';
 import type { Operator } from '../../model/graph.ts';
 import type { Mode, Precision } from '../../model/scenario.ts';
@@ -18,7 +19,7 @@ import { fuseByHand } from './fusedByHand.ts';
 import { type FusedGroup, fusedGroups } from './fusedGroups.ts';
 import { addGradientSums } from './gradientSums.ts';
 import { keptValue, storedValue } from './keptTensors.ts';
-import { absorbed, lowerGroup } from './lowerGroup.ts';
+import { absorbed, type GivenImages, lowerGroup } from './lowerGroup.ts';
 import { operatorLowering } from './lowerOperator.ts';
 import { operatorKernels } from './operatorKernels.ts';
 import { recompute } from './recompute.ts';
@@ -82,9 +83,10 @@ export function eagerOperators(
     inOrder: ({ index }) => groups.get(index)?.kind === 'normalization',
   });
   const step: EagerStep = { training, types, mode, inPlace: options.inPlace === true, ...views };
+  const last: ReadonlySet<string> = options.channelsLast ? new Set() : channelsLastValues(training);
   const environmentOf = environments(
     options.channelsLast,
-    options.channelsLast ? new Set() : channelsLastValues(training),
+    last,
     options.attentionKernel ?? 'newest',
     mode,
     precision,
@@ -108,6 +110,7 @@ export function eagerOperators(
       (name) => keptValue(step, typed, name),
       mode,
       environment,
+      givenImages(training, group, options.channelsLast, last),
     );
     const { composite } = group;
     if (composite?.launchedAs !== 'assumed-one') return lowered;
@@ -123,6 +126,19 @@ export function eagerOperators(
     storage: views.storage,
     stored: (name) => storedValue(step, name),
   };
+}
+
+/** An image is reshaped before a group normalization that stands as several operators. */
+function givenImages(
+  { analysis: { graph } }: TrainingGraph,
+  { inputs: [input = ''] }: FusedGroup,
+  isWholeLast: boolean,
+  last: ReadonlySet<string>,
+): GivenImages {
+  if (isWholeLast) return 'between-others';
+  const reshape = producerOf(graph, input);
+  const image = reshape?.type === 'Reshape' ? reshape.inputs[0] : undefined;
+  return last.has(input) || last.has(image ?? '') ? 'across' : 'in-order';
 }
 
 /** The kernels of a group's operators where each is launched by itself. */

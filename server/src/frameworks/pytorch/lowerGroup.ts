@@ -30,6 +30,12 @@ export const absorbed = (type: OperatorType): LoweredOperator => ({
 const none: readonly never[] = [];
 
 /**
+ * How the images that a group reads lie: as its kernel takes them; across, where what comes behind it takes what it gives as it is; or
+ * between convolutions that take and give other ones.
+ */
+export type GivenImages = 'in-order' | 'across' | 'between-others';
+
+/**
  * Forward reads inputs and writes outputs; backward reads inputs and output gradients (attention its output
  * too) and writes input gradients. Attention keeps its mask with queries, keys and values
  * (`_scaled_dot_product_efficient_attention` in PyTorch 2.x tools/autograd/derivatives.yaml) and recomputes the scores in backward: five matmuls for four
@@ -42,6 +48,7 @@ export function lowerGroup(
   keep: (name: string) => readonly KeptTensor[],
   mode: 'training' | 'inference',
   environment: KernelEnvironment,
+  given: GivenImages = 'in-order',
 ): LoweredOperator {
   const kernelClass: KernelClass = group.kind;
   const tensors = group.inputs.filter((name) => !isNegligible(training, name));
@@ -85,10 +92,11 @@ export function lowerGroup(
     };
   };
   const [launchesForward, launchesBackward] = gathered === undefined ? [1, 1] : [3, 5];
-  const moves =
-    gathered === undefined || environment.layout === 'channels-first' || !isImage(training, group)
+  const moved = (tensorsMoved: number): readonly KernelWork[] =>
+    gathered === undefined || !isImage(training, group)
       ? []
-      : [layoutChange(2 * gathered.elements * type.bytesPerElement, environment)];
+      : [layoutChange(tensorsMoved, gathered.elements * type.bytesPerElement, environment)];
+  const moves = given === 'in-order' ? [] : moved(given === 'across' ? 1 : 2);
   const learns = mode === 'training' && learned.length > 0;
   return {
     dtype: type.dtype,
@@ -109,7 +117,8 @@ export function lowerGroup(
               launchesBackward,
             ),
           ),
-          ...moves,
+          // Gradients come and go as the result lies.
+          ...(given === 'across' ? [] : moves),
         ]
       : [],
     backwardWeight: [],
@@ -215,15 +224,15 @@ const isImage = (training: TrainingGraph, { outputs }: FusedGroup): boolean =>
 /**
  * On a GPU a group normalization works on channels-first tensors, and gives such back (PyTorch 2.x
  * aten/src/ATen/native/group_norm.cpp, `input.contiguous()`): between channels-last convolutions what goes in and what
- * comes out is copied, and so are their gradients. `size`: of both, in bytes.
+ * comes out is copied, and so are their gradients. `size`: of one tensor, in bytes.
  */
-const layoutChange = (size: number, environment: KernelEnvironment): KernelWork => ({
+const layoutChange = (tensors: number, size: number, environment: KernelEnvironment): KernelWork => ({
   class: 'elementwise',
   dtype: 'fp32',
   flops: flops(0),
   operations: 0,
-  bytes: bytes(2 * size),
-  launches: 2,
+  bytes: bytes(2 * tensors * size),
+  launches: tensors,
   environment,
 });
 

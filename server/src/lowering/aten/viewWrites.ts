@@ -139,6 +139,7 @@ const inverses: ReadonlyMap<string, Invert> = new Map<string, Invert>([
     'split_with_sizes.default',
     'chunk.default',
     'tensor_split.sections',
+    'tensor_split.indices',
   ].map((name): [string, Invert] => [name, part]),
   ['transpose.int', swapped('dim0', 'dim1')],
   ['swapdims.default', swapped('dim0', 'dim1')],

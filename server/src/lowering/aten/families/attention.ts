@@ -13,6 +13,8 @@ const attention: LowerAten = (call) => {
   if (ranks.size === 1 && !ranks.has(4) && query && key && value)
     return written(call, query, key, value, mask);
   if (ranks.size !== 1 || !ranks.has(4)) return undefined;
+  if (query && key && value && !call.flag('enable_gqa', false) && spreads(query, key))
+    return written(call, query, key, value, mask);
   const scale = call.number('scale');
   return call.emit('Attention', mask === undefined ? given : [...given, mask], {
     is_causal: flagAttribute(call.flag('is_causal', false)),
@@ -20,8 +22,14 @@ const attention: LowerAten = (call) => {
   });
 };
 
+/** Whether one head of keys is spread over those of queries, which the fused kernels do where they are told to (`enable_gqa`). */
+const spreads = (query: Tensor, key: Tensor): boolean => {
+  const [heads, groups] = [query, key].map(({ shape }) => shape?.at(1));
+  return groups === 1 && typeof heads === 'number' && heads > 1;
+};
+
 /**
- * Fused kernels take four axes; PyTorch computes others in steps (`check_tensor_shapes` of
+ * Fused kernels take four axes, and as many heads of keys as of queries; PyTorch computes others in steps (`check_tensor_shapes` of
  * aten/src/ATen/native/transformers/sdp_utils_cpp.h and `_scaled_dot_product_attention_math`, PyTorch 2.13). Queries and keys
  * are each scaled by the root.
  */

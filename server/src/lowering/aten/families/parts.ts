@@ -34,6 +34,13 @@ const sections = (whole: number, count: number | undefined): readonly number[] |
     ? undefined
     : Array.from({ length: count }, (_, part) => Math.floor(whole / count) + (part < whole % count ? 1 : 0));
 
+/** Between the places where it is cut. */
+const between = (whole: number, places: readonly number[]): readonly number[] | undefined => {
+  if (places.length === 0 || places.length >= mostParts) return undefined;
+  const cuts = places.map((place) => Math.min(whole, Math.max(0, place < 0 ? place + whole : place)));
+  return [...cuts, whole].map((cut, part) => cut - (cuts[part - 1] ?? 0));
+};
+
 const unbind: LowerAten = (call) => {
   const axis = call.integers([call.numberOr('dim', 0)]);
   const apart = split((_, whole) => parts(whole, 1))(call);
@@ -417,7 +424,14 @@ export const partOperators: Readonly<Record<string, LowerAten>> = {
     ['split_with_sizes.default', 'split.sizes', 'split_with_sizes_copy.default'],
     split((call) => call.numbers('split_sizes', call.numbers('split_size', []))),
   ),
-  'tensor_split.sections': split((call, whole) => sections(whole, call.number('sections'))),
+  ...each(
+    ['tensor_split.sections', 'tensor_split.indices'],
+    split((call, whole) =>
+      call.has('indices')
+        ? between(whole, call.numbers('indices', []))
+        : sections(whole, call.number('sections')),
+    ),
+  ),
   'unbind.int': unbind,
   'select.int': select,
   'slice.Tensor': slice,
