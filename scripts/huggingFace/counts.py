@@ -11,6 +11,7 @@ values that meta tensors lack.
 """
 
 import contextlib
+import copy
 import inspect
 import json
 import sys
@@ -27,7 +28,7 @@ batch, seq = 2, 128
 # Samples of a wave: those of `speech.ts`.
 samples = 160_000
 # Types whose forward asks for values, which meta tensors lack: they run on the CPU, with random weights.
-with_values = {'deberta', 'deberta-v2', 'layoutlm', 'layoutlmv3', 'idefics3', 'smolvlm', 'detr', 'table-transformer'}
+with_values = {'deberta', 'deberta-v2', 'layoutlm', 'layoutlmv3', 'vision-encoder-decoder', 'squeezebert', 'idefics3', 'smolvlm', 'detr', 'table-transformer'}
 # Types whose forward takes one mask for each kind of layer.
 masked_by_layer = {'gemma2', 'gemma3_text', 'gemma4_text', 'qwen2', 'qwen3', 'gpt_oss', 'cohere2', 'ministral', 'olmo3', 'smollm3',
                    'exaone4', 'qwen2_moe', 'qwen3_next', 'qwen3_5_text', 'qwen3_5_moe_text', 'olmo_hybrid',
@@ -53,7 +54,7 @@ def device_of(kind):
 
 
 def build(fields, device=None):
-    fields = dict(fields)
+    fields = copy.deepcopy(fields)
     config = transformers.AutoConfig.for_model(fields.pop('model_type'), **fields)
     config._attn_implementation = 'eager'
     config._experts_implementation = 'batched_mm'
@@ -80,6 +81,11 @@ def image_shape(config):
     return *frames, getattr(config, 'num_channels', 3), *sides(config)
 
 
+def read_image(config, device='cpu'):
+    reader = config.encoder
+    return torch.randn(batch, reader.num_channels, reader.image_size, reader.image_size, device=device)
+
+
 def page_image(config, device='cpu'):
     if not config.visual_embed:
         return {}
@@ -92,6 +98,8 @@ def example(model):
     tokens = length(config)
     ids = torch.zeros(batch, tokens, dtype=torch.long, device=device_of(kind))
     mask = torch.zeros(batch, 1, tokens, tokens, device='meta')
+    if kind == 'vision-encoder-decoder':
+        return {'pixel_values': read_image(config, device_of(kind)), 'decoder_input_ids': ids}
     if kind == 'layoutlmv3':
         return {'input_ids': ids, **page_image(config, device_of(kind))}
     if kind in {'clip', 'siglip'}:
@@ -115,7 +123,7 @@ def example(model):
         inputs['position_ids'] = ids
     masks = {'linear_attention': None}
     # DeBERTa and LayoutLM make their own of a mask by tokens, and ESM multiplies embeddings by it.
-    if 'attention_mask' in names and kind not in {'deberta', 'deberta-v2', 'esm', 'layoutlm', 'mamba', 'falcon_mamba', 'mamba2'}:
+    if 'attention_mask' in names and kind not in {'deberta', 'deberta-v2', 'squeezebert', 'esm', 'layoutlm', 'mamba', 'falcon_mamba', 'mamba2'}:
         layers = set(getattr(config, 'layer_types', None) or [])
         inputs['attention_mask'] = {layer: masks.get(layer, mask) for layer in layers} if kind in masked_by_layer and layers else mask
     return inputs

@@ -54,7 +54,8 @@ def known(model_type, named):
         if isinstance(value, (bool, int, float, str, list)):
             defaults[field.name] = value
     # Set in code, not as the default of a field.
-    share = (getattr(config(), 'rope_parameters', None) or {}).get('partial_rotary_factor', 1)
+    built = None if config.has_no_defaults_at_init else config()
+    share = (getattr(built, 'rope_parameters', None) or {}).get('partial_rotary_factor', 1)
     if share != 1:
         defaults['partial_rotary_factor'] = share
     return {'names': {name: own for name, own in names.items() if name in named}, 'defaults': defaults}

@@ -15,6 +15,7 @@ once and whole; those of parameters and buffers are left out. Dropout and attent
 import argparse
 import collections
 import contextlib
+import copy
 import inspect
 import json
 import sys
@@ -44,7 +45,7 @@ smaller = {
 
 
 def build(fields, attention=None):
-    fields = dict(fields)
+    fields = copy.deepcopy(fields)
     config = transformers.AutoConfig.for_model(fields.pop('model_type'), **fields)
     if attention is not None:
         config._attn_implementation = attention
@@ -73,6 +74,8 @@ def example(model):
     if config.model_type in counts.with_images:
         return example_with_images(model)
     ids = lambda: torch.randint(3, config.get_text_config().vocab_size, (counts.batch, counts.length(config)))
+    if config.model_type == 'vision-encoder-decoder':
+        return {'pixel_values': counts.read_image(config), 'decoder_input_ids': ids()}
     if config.model_type == 'layoutlmv3':
         return {'input_ids': ids(), **counts.page_image(config)}
     if config.model_type in {'clip', 'siglip'}:

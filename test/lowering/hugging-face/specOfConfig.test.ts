@@ -1,8 +1,7 @@
 /**
  * Configs of transformers against what transformers builds from them: `configs.jsonl`, written by
  * `scripts/huggingFace/counts.py` with torch 2.13 and transformers 5.18. Rows with an owner are public models, whose
- * sizes are those of their `config.json`; the others draw sizes and flags at random. Left out are encoders whose head is
- * not tied: transformers gives them a second bias that nothing reads.
+ * sizes are those of their `config.json`; the others draw sizes and flags at random.
  */
 
 import { readFileSync } from 'node:fs';
@@ -93,7 +92,10 @@ test.each([
     'The head of the class "LlamaForSomething"',
   ],
   [JSON.stringify({ model_type: 'bert', add_cross_attention: true }), '`add_cross_attention` is true'],
-  [JSON.stringify({ model_type: 'bart', tie_word_embeddings: false }), '`tie_word_embeddings` is false'],
+  [
+    JSON.stringify({ model_type: 'vision-encoder-decoder', decoder: { model_type: 'gpt2' } }),
+    'the decoder "gpt2" is not known here',
+  ],
   [JSON.stringify({ model_type: 'convnext', drop_path_rate: 0.1 }), '`drop_path_rate` is above 0'],
   [
     JSON.stringify({ model_type: 'marian', share_encoder_decoder_embeddings: false }),

@@ -6,7 +6,7 @@
 import { activationBlocks, activationCall, activationOf } from './activations.ts';
 import { kernelLines } from './attentionLines.ts';
 import { type ConfigFields, labelsOf } from './configFields.ts';
-import { selfAttention } from './encoderTypes.ts';
+import { selfAttention, unreadBias } from './encoderTypes.ts';
 import { layerNorm } from './normalizations.ts';
 import type { SpecParts } from './specText.ts';
 import { textDims } from './textDims.ts';
@@ -45,6 +45,13 @@ export function albert(fields: ConfigFields, name: string): SpecParts {
       }
     }
   }
+  const { architecture = '' } = fields;
+  const unread = [
+    ...(architecture.endsWith('ForPreTraining') ? ['sop_classifier'] : []),
+    ...(/For(MaskedLM|PreTraining)$/.test(architecture) && unreadBias(fields).length > 0
+      ? ['unread_bias']
+      : []),
+  ];
   return {
     name,
     comments: [],
@@ -70,7 +77,7 @@ export function albert(fields: ConfigFields, name: string): SpecParts {
       ...stack,
       ...headLines(fields, width, last),
     ],
-    ...(fields.architecture?.endsWith('ForPreTraining') ? { outputs: ['sop_classifier', 'decoder'] } : {}),
+    ...(unread.length === 0 ? {} : { outputs: [...unread, 'decoder'] }),
   };
 }
 
@@ -132,6 +139,7 @@ function headLines(fields: ConfigFields, width: number, last: string): readonly 
   const drop = (source: string): readonly string[] =>
     classifierShare > 0 ? [`head_dropout: Dropout(${classifierShare}) from ${source}`] : [];
   const masked = [
+    ...unreadBias(fields),
     `predictions_dense: Linear(${width}) from ${last}`,
     `predictions_act: ${activationCall(activationOf(fields, 'gelu_new'))}`,
     `predictions_norm: ${layerNorm(fields.number('layer_norm_eps', 1e-12))(String(width))}`,

@@ -10,7 +10,7 @@ import { layerNorm } from './normalizations.ts';
 import { needWhole, residualParts } from './sequenceToSequence.ts';
 import type { SpecParts } from './specText.ts';
 
-interface BartKind {
+export interface BartKind {
   /** Whether blocks normalize what they read (`pre`) or the sum they give (`post`). */
   readonly order: 'pre' | 'post';
   /** A normalization behind the embeddings. */
@@ -19,6 +19,14 @@ interface BartKind {
   readonly positions: { readonly before: number; readonly frozen: boolean };
   /** Whether logits get a bias that nothing trains. */
   readonly logitsBias?: boolean;
+  /** Whether scores and weights are tensors of their own, and later tokens are hidden by `causal_mask` (TrOCR). */
+  readonly written?: boolean;
+}
+
+/** What a block calls the length of its own sequence, and of the one that it attends to. */
+interface Lengths {
+  readonly own: string;
+  readonly memory: string;
 }
 
 export const bartTypes: Readonly<Record<string, (fields: ConfigFields, name: string) => SpecParts>> =
@@ -53,18 +61,19 @@ function bartLike(fields: ConfigFields, name: string, kind: BartKind): SpecParts
   const encoder = blockOf(fields, kind, 'encoder');
   const decoder = blockOf(fields, kind, 'decoder');
   const longest = fields.size('max_position_embeddings');
-  if (!fields.flag('tie_word_embeddings', true))
-    fields.problems.push('`tie_word_embeddings` is false, and tables of their own are not known here');
+  const tied = fields.flag('tie_word_embeddings', true);
   if (!fields.flag('share_encoder_decoder_embeddings', true))
     fields.problems.push(
       '`share_encoder_decoder_embeddings` is false, and tables of their own are not known here',
     );
   const layers = [
+    // Nothing reads the table that others would share.
+    ...(tied ? [] : ['unread_shared: Parameter(vocab_size, hidden_size)']),
     'shared: Embedding(vocab_size, hidden_size) from tokens',
     ...startLines(fields, kind, 'encoder', 'shared', 'positions'),
     `encoder: encoder_layer() * ${fields.size('encoder_layers')}`,
     ...(kind.order === 'pre' ? [`encoder_norm: ${norm}`] : []),
-    'target_embeddings: Embedding(vocab_size, hidden_size, weight=shared) from target_tokens',
+    `target_embeddings: Embedding(${tied ? 'vocab_size' : (fields.optionalSize('decoder_vocab_size') ?? 'vocab_size')}, hidden_size${tied ? ', weight=shared' : ''}) from target_tokens`,
     ...startLines(fields, kind, 'decoder', 'target_embeddings', 'target_positions'),
     `decoder: decoder_layer() * ${fields.size('decoder_layers')} from ${lastOfStart(fields, kind, 'decoder')}, ${kind.order === 'pre' ? 'encoder_norm' : 'encoder'}`,
     ...(kind.order === 'pre' ? [`decoder_norm: ${norm}`] : []),
@@ -92,6 +101,7 @@ function bartLike(fields: ConfigFields, name: string, kind: BartKind): SpecParts
       'decoder_layer from hidden, memory': decoder,
     },
     layers,
+    ...(tied ? {} : { outputs: [layers.at(-1)?.split(':')[0] ?? 'decoder', 'unread_shared'] }),
   };
 }
 
@@ -112,7 +122,7 @@ function headLines(fields: ConfigFields, kind: BartKind): readonly string[] {
     ];
   }
   return [
-    'lm_head: Linear(vocab_size, bias=False, weight=shared)',
+    `lm_head: Linear(vocab_size, bias=False${fields.flag('tie_word_embeddings', true) ? ', weight=shared' : ''})`,
     ...(kind.logitsBias === false
       ? []
       : [
@@ -124,7 +134,7 @@ function headLines(fields: ConfigFields, kind: BartKind): readonly string[] {
 }
 
 /** Word and position embeddings up to the first block. */
-function startLines(
+export function startLines(
   fields: ConfigFields,
   { embeddingNorm, positions }: BartKind,
   part: 'encoder' | 'decoder',
@@ -143,7 +153,7 @@ function startLines(
   ];
 }
 
-const lastOfStart = (fields: ConfigFields, { embeddingNorm }: BartKind, part: string): string =>
+export const lastOfStart = (fields: ConfigFields, { embeddingNorm }: BartKind, part: string): string =>
   fields.number('dropout', 0) > 0
     ? `${part}_dropout`
     : embeddingNorm
@@ -151,10 +161,15 @@ const lastOfStart = (fields: ConfigFields, { embeddingNorm }: BartKind, part: st
       : `${part}_embedded`;
 
 /** Attention, in a decoder another over what the encoder gave, and two products; each with its sum and normalization. */
-function blockOf(fields: ConfigFields, { order }: BartKind, part: 'encoder' | 'decoder'): readonly string[] {
+export function blockOf(
+  fields: ConfigFields,
+  { order, written = false }: BartKind,
+  part: 'encoder' | 'decoder',
+  lengths: Lengths = { own: part === 'encoder' ? 'seq' : 'target', memory: 'seq' },
+): readonly string[] {
   const norm = layerNorm(1e-5)('hidden_size');
   const { part: behind } = residualParts(fields.number('dropout', 0));
-  const length = part === 'encoder' ? 'seq' : 'target';
+  const length = lengths.own;
   const heads = fields.size(`${part}_attention_heads`);
   const attention = (causal: boolean): Attention => ({
     heads,
@@ -163,7 +178,9 @@ function blockOf(fields: ConfigFields, { order }: BartKind, part: 'encoder' | 'd
     bias: true,
     outputBias: true,
     rotated: 0,
-    causal,
+    causal: causal && !written,
+    ...(written ? { written, scaledQuery: true, scale: 1, contiguous: true } : {}),
+    ...(written && causal ? { mask: 'causal_mask' } : {}),
     dropout: fields.number('attention_dropout', 0),
     names: { q_proj: 'q_proj', k_proj: 'k_proj', v_proj: 'v_proj', o_proj: 'out_proj', qkv_proj: 'qkv' },
   });
@@ -194,7 +211,7 @@ function blockOf(fields: ConfigFields, { order }: BartKind, part: 'encoder' | 'd
         source,
         memory: 'memory',
         length,
-        memoryLength: 'seq',
+        memoryLength: lengths.memory,
         prefix: 'encoder_attn_',
       }),
     );

@@ -5,6 +5,7 @@
 
 import { activationBlocks, activationCall, activationOf, knownActivation } from './activations.ts';
 import { type ConfigFields, labelsOf } from './configFields.ts';
+import { outputsOf, unreadBias } from './encoderTypes.ts';
 import { layerNorm } from './normalizations.ts';
 import type { SpecParts } from './specText.ts';
 import { textDims } from './textDims.ts';
@@ -35,6 +36,31 @@ export function debertaV2(fields: ConfigFields, name: string): SpecParts {
           ...call('encoder', 'conv_norm', count - 1),
         ];
   const last = kernel !== undefined && count === 1 ? 'conv_norm' : 'encoder';
+  const layers = [
+    ...(relative === undefined ? [] : relativeLines(relative, norm)),
+    `word_embeddings: Embedding(vocab_size, ${size}) from tokens`,
+    ...(placed
+      ? [
+          `position_embeddings: Embedding(${longest}, ${size}) from positions`,
+          'placed: add(word_embeddings, position_embeddings)',
+        ]
+      : []),
+    ...(segments === undefined
+      ? []
+      : [
+          `token_type_embeddings: Embedding(${segments}, ${size}) from segments`,
+          `embedded: add(${placed ? 'placed' : 'word_embeddings'}, token_type_embeddings)`,
+        ]),
+    ...(width === hidden
+      ? []
+      : [
+          `embed_proj: Linear(hidden_size, bias=False) from ${segments === undefined ? (placed ? 'placed' : 'word_embeddings') : 'embedded'}`,
+        ]),
+    `embeddings_norm: ${norm}`,
+    ...(drop > 0 ? [`embeddings_dropout: Dropout(${drop})`] : []),
+    ...encoder,
+    ...debertaHead(fields, last, width, drop),
+  ];
   return {
     name,
     comments: [],
@@ -50,31 +76,8 @@ export function debertaV2(fields: ConfigFields, name: string): SpecParts {
       ...activationBlocks(block),
       [`encoder_layer from input, seen${given}`]: block,
     },
-    layers: [
-      ...(relative === undefined ? [] : relativeLines(relative, norm)),
-      `word_embeddings: Embedding(vocab_size, ${size}) from tokens`,
-      ...(placed
-        ? [
-            `position_embeddings: Embedding(${longest}, ${size}) from positions`,
-            'placed: add(word_embeddings, position_embeddings)',
-          ]
-        : []),
-      ...(segments === undefined
-        ? []
-        : [
-            `token_type_embeddings: Embedding(${segments}, ${size}) from segments`,
-            `embedded: add(${placed ? 'placed' : 'word_embeddings'}, token_type_embeddings)`,
-          ]),
-      ...(width === hidden
-        ? []
-        : [
-            `embed_proj: Linear(hidden_size, bias=False) from ${segments === undefined ? (placed ? 'placed' : 'word_embeddings') : 'embedded'}`,
-          ]),
-      `embeddings_norm: ${norm}`,
-      ...(drop > 0 ? [`embeddings_dropout: Dropout(${drop})`] : []),
-      ...encoder,
-      ...debertaHead(fields, last, width, drop),
-    ],
+    layers,
+    ...outputsOf(layers),
   };
 }
 
@@ -259,6 +262,7 @@ export function debertaHead(
       fields.problems.push('`legacy` is false, whose head of language is not known');
     const tied = fields.flag('tie_word_embeddings', true) ? ', weight=word_embeddings' : '';
     return [
+      ...unreadBias(fields),
       `transform: Linear(${width}) from ${encoder}`,
       `transform_act: ${activationCall(activationOf(fields, 'gelu'))}`,
       `transform_norm: ${layerNorm(fields.number('layer_norm_eps', 1e-7))(String(width))}`,

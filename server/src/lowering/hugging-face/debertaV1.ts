@@ -7,6 +7,7 @@ import { activationBlocks, activationCall, activationOf } from './activations.ts
 import type { ConfigFields } from './configFields.ts';
 import { debertaHead } from './deberta.ts';
 import { dropoutLines } from './dropoutLines.ts';
+import { outputsOf } from './encoderTypes.ts';
 import type { SpecParts } from './specText.ts';
 import { textDims } from './textDims.ts';
 
@@ -21,6 +22,27 @@ export function deberta(fields: ConfigFields, name: string, length?: number): Sp
   const block = blockLines(fields, hidden, relative);
   const given = relative === undefined ? '' : ', rel_embeddings, distances';
   const start = drop > 0 ? 'embeddings_dropout' : 'embeddings_shown';
+  const layers = [
+    ...(relative === undefined ? [] : [`rel_embeddings: Parameter(${2 * relative.longest}, hidden_size)`]),
+    'word_embeddings: Embedding(vocab_size, hidden_size) from tokens',
+    ...(placed
+      ? [
+          `position_embeddings: Embedding(${longest}, hidden_size) from positions`,
+          'placed: add(word_embeddings, position_embeddings)',
+        ]
+      : []),
+    ...(segments === undefined
+      ? []
+      : [
+          `token_type_embeddings: Embedding(${segments}, hidden_size) from segments`,
+          `embedded: add(${placed ? 'placed' : 'word_embeddings'}, token_type_embeddings)`,
+        ]),
+    'embeddings_norm: written_norm()',
+    'embeddings_shown: mul(embeddings_norm, shown)',
+    ...dropoutLines('embeddings_dropout', drop),
+    `encoder: encoder_layer() * ${fields.size('num_hidden_layers')} from ${start}, seen${given}`,
+    ...debertaHead(fields, 'encoder', hidden, drop),
+  ];
   return {
     name,
     comments: [],
@@ -38,27 +60,8 @@ export function deberta(fields: ConfigFields, name: string, length?: number): Sp
       written_norm: normLines(fields.number('layer_norm_eps', 1e-7)),
       [`encoder_layer from input, seen${given}`]: block,
     },
-    layers: [
-      ...(relative === undefined ? [] : [`rel_embeddings: Parameter(${2 * relative.longest}, hidden_size)`]),
-      'word_embeddings: Embedding(vocab_size, hidden_size) from tokens',
-      ...(placed
-        ? [
-            `position_embeddings: Embedding(${longest}, hidden_size) from positions`,
-            'placed: add(word_embeddings, position_embeddings)',
-          ]
-        : []),
-      ...(segments === undefined
-        ? []
-        : [
-            `token_type_embeddings: Embedding(${segments}, hidden_size) from segments`,
-            `embedded: add(${placed ? 'placed' : 'word_embeddings'}, token_type_embeddings)`,
-          ]),
-      'embeddings_norm: written_norm()',
-      'embeddings_shown: mul(embeddings_norm, shown)',
-      ...dropoutLines('embeddings_dropout', drop),
-      `encoder: encoder_layer() * ${fields.size('num_hidden_layers')} from ${start}, seen${given}`,
-      ...debertaHead(fields, 'encoder', hidden, drop),
-    ],
+    layers,
+    ...outputsOf(layers),
   };
 }
 

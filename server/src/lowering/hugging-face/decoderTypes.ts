@@ -348,7 +348,10 @@ export const decoderTypes: Readonly<Record<string, DecoderType>> = {
         dropout: fields.number('attention_probs_dropout_prob', 0),
         names: optNames,
       },
-      feedForward: () => plain(fields, true, ['fc1', 'fc2']),
+      feedForward: () => ({
+        ...plain(fields, true, ['fc1', 'fc2']),
+        dropout: fields.number('activation_dropout', 0),
+      }),
     }),
   gpt_neo: (fields) =>
     llamaLike(fields, {

@@ -158,12 +158,12 @@ function boxLines(rows: number): readonly string[] {
 }
 
 /** What a pooler gives beside the last layer, where the line behind it reads something else. */
-function outputsOf(layers: readonly string[]): Pick<SpecParts, 'outputs'> {
+export function outputsOf(layers: readonly string[]): Pick<SpecParts, 'outputs'> {
   const nameOf = (line = ''): string => line.split(':')[0] ?? '';
   const unread = layers.filter(
     (line, index) =>
-      /^(seq_relationship|pooler_act|qa_outputs):/.test(line) &&
-      / from |\(encoder, /.test(layers[index + 1] ?? ''),
+      /^(seq_relationship|pooler_act|qa_outputs|unread_bias):/.test(line) &&
+      / from |\(encoder, |^unread_bias:/.test(layers[index + 1] ?? ''),
   );
   return unread.length === 0 ? {} : { outputs: [...unread.map(nameOf), nameOf(layers.at(-1))] };
 }
@@ -178,6 +178,10 @@ const distanceLines = (rows: number, heads: number): readonly string[] => [
 
 export const vocabularyHead = (fields: ConfigFields, bias = true): string =>
   `Linear(vocab_size${bias ? '' : ', bias=False'}${fields.flag('tie_word_embeddings', true) ? ', weight=word_embeddings' : ''})`;
+
+/** A second bias of a head of words, which nothing reads where its weights are not those of the embeddings. */
+export const unreadBias = (fields: ConfigFields): readonly string[] =>
+  fields.flag('tie_word_embeddings', true) ? [] : ['unread_bias: Parameter(vocab_size)'];
 
 export const firstToken = 'first_token: select(encoder, 1, 0)';
 
@@ -221,6 +225,7 @@ export function headOf(
 export const bertHead = (fields: ConfigFields): readonly string[] => {
   const norm = layerNorm(fields.number('layer_norm_eps', 1e-12));
   const masked = [
+    ...unreadBias(fields),
     'transform: Linear(hidden_size) from encoder',
     `transform_act: ${activationCall(activationOf(fields, 'gelu'))}`,
     `transform_norm: ${norm('hidden_size')}`,
@@ -230,7 +235,7 @@ export const bertHead = (fields: ConfigFields): readonly string[] => {
 };
 
 /** A head beside a pooler that runs whether it is read or not (modeling_layoutlm.py, `LayoutLMModel`). */
-const pooledHead = (fields: ConfigFields): readonly string[] => {
+export const pooledHead = (fields: ConfigFields): readonly string[] => {
   const head = bertHead(fields);
   return head.includes(firstToken) ? head : [...pooler, ...head];
 };
@@ -263,6 +268,7 @@ const rembertHead = (fields: ConfigFields): readonly string[] => {
 const robertaHead = (fields: ConfigFields): readonly string[] => {
   const norm = layerNorm(fields.number('layer_norm_eps', 1e-5));
   const masked = [
+    ...unreadBias(fields),
     'lm_head_dense: Linear(hidden_size) from encoder',
     'lm_head_act: GELU()',
     `lm_head_norm: ${norm('hidden_size')}`,
@@ -348,7 +354,7 @@ function distilbert(fields: ConfigFields, name: string): SpecParts {
     blocks: { ...activationBlocks(block), encoder_layer: block },
     layers: [
       'word_embeddings: Embedding(vocab_size, hidden_size) from tokens',
-      `position_embeddings: Embedding(${longest}, hidden_size)${fields.flag('sinusoidal_pos_embds') ? ' frozen' : ''} from positions`,
+      `position_embeddings: Embedding(${longest}, hidden_size) from positions`,
       'embedded: add(word_embeddings, position_embeddings)',
       `embeddings_norm: ${norm}`,
       ...dropoutLines('embeddings_dropout', drop),

@@ -41,10 +41,12 @@ import { segformer } from './segformer.ts';
 import { t5, whisper } from './sequenceToSequence.ts';
 import { type SpecParts, specText } from './specText.ts';
 import { speechEncoder } from './speech.ts';
+import { squeezeBert } from './squeezeBert.ts';
 import { swin } from './swin.ts';
 import { swinV2 } from './swinV2.ts';
 import { textPartOf } from './textPart.ts';
 import { videoMae, vivit } from './video.ts';
+import { visionEncoderDecoder } from './visionEncoderDecoder.ts';
 import { vitTypes } from './vit.ts';
 import { yolos } from './yolos.ts';
 
@@ -218,6 +220,8 @@ const types: Readonly<Record<string, WriteSpec>> = {
   dinov2_with_registers: dinov2,
   'deberta-v2': debertaV2,
   deberta,
+  squeezebert: squeezeBert,
+  'vision-encoder-decoder': visionEncoderDecoder,
   layoutlmv3: layoutLmV3,
   ...bartTypes,
   ...clipTypes,

@@ -6,7 +6,7 @@ import { dropoutLines } from './dropoutLines.ts';
 import { layerNorm } from './normalizations.ts';
 import { patchTokens } from './patchTokens.ts';
 import type { SpecParts } from './specText.ts';
-import { preNormBlock } from './vit.ts';
+import { preNormBlock, vitPooler } from './vit.ts';
 
 export function videoMae(fields: ConfigFields, name: string): SpecParts {
   if (fields.architecture?.endsWith('ForPreTraining') === true)
@@ -63,9 +63,7 @@ export function vivit(fields: ConfigFields, name: string): SpecParts {
       `encoder: encoder_layer() * ${fields.size('num_hidden_layers')}`,
       `layernorm: ${norm}`,
       'first_token: select(layernorm, 1, 0)',
-      ...(isClassifier
-        ? [`classifier: Linear(${labelsOf(fields)})`]
-        : ['pooler: Linear(hidden_size)', 'pooler_act: Tanh()']),
+      ...(isClassifier ? [`classifier: Linear(${labelsOf(fields)})`] : vitPooler(fields)),
     ],
   };
 }

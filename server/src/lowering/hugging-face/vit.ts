@@ -3,7 +3,7 @@
  * and the audio spectrogram transformer.
  */
 
-import { activationBlocks, activationCall, activationOf } from './activations.ts';
+import { activationBlocks, activationCall, activationOf, knownActivation } from './activations.ts';
 import { type Attention, attentionLines } from './attentionLines.ts';
 import { type ConfigFields, labelsOf } from './configFields.ts';
 import { dropoutLines } from './dropoutLines.ts';
@@ -43,7 +43,7 @@ function vit(fields: ConfigFields, name: string, { trained, pooled, classified }
         `classifier: Linear(${labelsOf(fields)})`,
       ]
     : pooled === 'dense'
-      ? [first, 'pooler: Linear(hidden_size)', 'pooler_act: Tanh()']
+      ? [first, ...vitPooler(fields)]
       : [];
   return {
     ...partsOf(fields, name, patches + trained),
@@ -90,6 +90,12 @@ function spectrogram(fields: ConfigFields, name: string): SpecParts {
     ],
   };
 }
+
+/** Of `ViTPooler`. */
+export const vitPooler = (fields: ConfigFields): readonly string[] => [
+  `pooler: Linear(${fields.optionalSize('pooler_output_size') ?? 'hidden_size'})`,
+  `pooler_act: ${activationCall(knownActivation(fields, fields.text('pooler_act', 'tanh')))}`,
+];
 
 /** A block that normalizes what it reads, over `places`. */
 export function preNormBlock(
