@@ -38,7 +38,8 @@ const sections = (whole: number, count: number | undefined): readonly number[] |
 const between = (whole: number, places: readonly number[]): readonly number[] | undefined => {
   if (places.length === 0 || places.length >= mostParts) return undefined;
   const cuts = places.map((place) => Math.min(whole, Math.max(0, place < 0 ? place + whole : place)));
-  return [...cuts, whole].map((cut, part) => cut - (cuts[part - 1] ?? 0));
+  const edges = [0, ...cuts, whole];
+  return edges.slice(1).map((edge, part) => edge - itemAt(edges, part));
 };
 
 const unbind: LowerAten = (call) => {
