@@ -134,6 +134,16 @@ test('a change is held against the base', () => {
   });
 });
 
+test('what grows is better where more is', () => {
+  const { changes } = judged({}, wider, report);
+  for (const { quantity, before, after, better } of changes)
+    expect(better, quantity).toBe(
+      quantities[quantity].limit === 'at least' ? after > before : after < before,
+    );
+  const sides = new Set(changes.map(({ quantity }) => quantities[quantity].limit));
+  expect(sides).toEqual(new Set(['at most', 'at least']));
+});
+
 test('a model that is the same changes nothing, and a new one has nothing to compare with', () => {
   expect(judged({}, report, report).changes).toEqual([]);
   const relative = { ...budget('step', 0), limit: { kind: 'relative', share: 0.05 } as const };

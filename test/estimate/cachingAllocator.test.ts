@@ -18,6 +18,7 @@ describe('segments', () => {
     ['small tensors share it', [1, 512 * 1024, mebibyte], 2],
     ['a tensor above 1 MiB takes one of 20 MiB', [1.5 * mebibyte], 20],
     ['those below 10 MiB share it', [9 * mebibyte, 9 * mebibyte], 20],
+    ['one of just 10 MiB, too', [10 * mebibyte], 10],
     ['one of 10 MiB and more takes its own, rounded to 2 MiB', [10.5 * mebibyte, 33 * mebibyte], 12 + 34],
   ] as const)('%s', (_, sizes, reserved) => {
     const allocator = new CachingAllocator();

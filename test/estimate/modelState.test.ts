@@ -70,6 +70,22 @@ describe('bytes per parameter on each GPU: weights, gradients, state', () => {
   });
 });
 
+test.each([
+  // Of the two layers one is frozen: it is held, and has neither gradient nor state.
+  ['pytorch-ddp', 1, 4],
+  ['pytorch-fsdp', 8, 4 / 8],
+  ['deepspeed-zero,stage=3,persistence-threshold=0', 8, 2 / 8],
+  ['deepspeed-zero,stage=2', 8, 2],
+])('frozen weights of %s lie with the others over %i GPUs', (framework, gpus, width) => {
+  const all = memoryOf(framework, { gpus });
+  const half = memoryOf(framework, { gpus, freeze: ['h[1]'] });
+  const copies = (memory: typeof all) => memory.parameters - width * elements;
+  expect(half.gradients * 2).toBe(all.gradients);
+  // What is cast for backward is the same at most.
+  expect(copies(half)).toBeGreaterThanOrEqual(0);
+  expect(copies(half)).toBeLessThanOrEqual(copies(all));
+});
+
 /** CublasHandlePool.cpp, `parseChosenWorkspaceSize`, of an A100. */
 const library = 4096 * 1024 * 2 + 16 * 1024 * 8;
 

@@ -27,6 +27,12 @@ test.each<readonly [string, LayoutRequest]>([
     'TP 1 PP 1 CP 2 VP n/a MBS 1 GBS 128 GPUs 8',
     { parallel: { tensor: 1, pipeline: 1, context: 2, microBatch: 1 }, gpus: 8, globalBatch: 128 },
   ],
+  // Chunks of one stage are that stage.
+  ['TP 2 PP 1 VP 4 DP 4 MBS 1', { parallel: { tensor: 2, pipeline: 1, microBatch: 1 }, gpus: 8 }],
+  [
+    'pretrain_gpt.py --tensor-model-parallel-size 2 --micro-batch-size 1 --fp16',
+    { parallel: { tensor: 2, microBatch: 1 }, precision: 'fp16', ...megatron() },
+  ],
   [
     'TP 2 PP 1 DP 4 MBS 1 GA 16',
     { parallel: { tensor: 2, pipeline: 1, microBatch: 1 }, gpus: 8, globalBatch: 64 },

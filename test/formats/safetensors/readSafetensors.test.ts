@@ -27,6 +27,24 @@ test('tensors, without what describes the file', () => {
 const tensor = (change: object): Uint8Array =>
   safetensorsOf({ a: { dtype: 'F32', shape: [2], data_offsets: [0, 8], ...change } });
 
+/** Source: huggingface/safetensors, safetensors/src/tensor.rs, `Dtype::bitsize`. */
+test.each(
+  Object.entries({
+    ...{ BOOL: 1, U8: 1, I8: 1, F8_E4M3: 1, F8_E5M2: 1, F8_E8M0: 1 },
+    ...{ I16: 2, U16: 2, F16: 2, BF16: 2, I32: 4, U32: 4, F32: 4 },
+    ...{ F64: 8, I64: 8, U64: 8, C64: 8 },
+  }),
+)('an element of %s takes %i bytes, no more and no less', (dtype, width) => {
+  const found = (bytes: number) =>
+    read(safetensorsOf({ a: { dtype, shape: [3], data_offsets: [0, bytes] } }));
+  expect(found(3 * width)).toMatchObject({ tensors: [{ elements: 3, bytes: 3 * width }] });
+  for (const other of [3 * width - 1, 6 * width]) {
+    expect(found(other)).toEqual({
+      problem: `tensor \`a\` takes ${other} bytes, and its shape says ${3 * width}`,
+    });
+  }
+});
+
 test.each([
   ['nothing', new Uint8Array(3), 'it ends before the length of its header'],
   ['a header of exabytes', new Uint8Array(8).fill(255), 'its header says to be'],
