@@ -84,6 +84,15 @@ describe('arguments', () => {
     });
   });
 
+  it.each([
+    ['1e-9', 1e-9],
+    ['1e9', 1e9],
+  ])('takes a measured step of %s seconds, the least and the most', (text, measuredStep) => {
+    expect(read(`report m.onnx --measured-step ${text}`)).toMatchObject({
+      arguments: { scenario: { request: { measuredStep } } },
+    });
+  });
+
   it('gives each side of a comparison its own options over the shared ones', () => {
     const result = readArguments([
       'compare',

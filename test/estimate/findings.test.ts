@@ -15,6 +15,7 @@ import { loadImbalance } from '../../server/src/estimate/findings/loadImbalance.
 import { oversubscribedNetwork } from '../../server/src/estimate/findings/oversubscribedNetwork.ts';
 import { serverSaturated } from '../../server/src/estimate/findings/serverSaturated.ts';
 import { slowNetwork } from '../../server/src/estimate/findings/slowNetwork.ts';
+import { slowStart } from '../../server/src/estimate/findings/slowStart.ts';
 import { smallMessages } from '../../server/src/estimate/findings/smallMessages.ts';
 import { unsupportedPrecision } from '../../server/src/estimate/findings/unsupportedPrecision.ts';
 import { memoryOf } from '../../server/src/estimate/memory/memoryOf.ts';
@@ -226,6 +227,19 @@ test.each([
   const [found] = serverSaturated(lasting({ ...step, plan }, { step: 1e-3, forwardTime: 0.5 }));
   expect(found?.message.includes('because large tensors lie whole on one server')).toBe(isCrowded);
   expect(found?.fix.startsWith('Split large tensors')).toBe(isCrowded);
+});
+
+test.each([
+  // CNTK reads all of a text file before the first step, in each worker; alone there is nobody to read it again.
+  [4, ': each of 4 workers reads all of it', /^Use fewer workers, stripe the file/],
+  [1, 'to read the data set', /^Use fewer workers, faster storage/],
+])('a slow start of %i GPUs', (gpus, end, fix) => {
+  const framework = { name: 'cntk', options: { reader: 'text' } };
+  const input = { sampleBytes: bytes(1e6), readRate: bytesPerSecond(1e9) };
+  const run = { samples: 100_000, epochs: 1, start: seconds(1) };
+  const [found] = slowStart(stepOf({ cluster: 'k80-10gbe', gpus, batch: 64, framework, input, run }));
+  expect(found?.message.endsWith(end)).toBe(true);
+  expect(found?.fix).toMatch(fix);
 });
 
 test.each([

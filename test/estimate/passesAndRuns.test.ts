@@ -66,6 +66,16 @@ test.each<[number, number, number, number]>([
 });
 
 test.each<[ScenarioRequest, number]>([
+  // 1,000 samples in steps of 32, of 96 in three passes, and of 100 over all GPUs.
+  [{ gpus: 8, batch: 4 }, 32],
+  [{ gpus: 8, batch: 4, accumulate: 3 }, 11],
+  [{ gpus: 8, accumulate: 3, globalBatch: 100 }, 10],
+])('a run of %j has %i steps', (request, steps) => {
+  const { totals } = costOf({ cluster: 'dgx-a100', run: { samples: 1000, epochs: 1 }, ...request });
+  expect(totals.run?.steps).toBe(steps);
+});
+
+test.each<[ScenarioRequest, number]>([
   [{ gpus: 8, batch: 4 }, 32],
   [{ gpus: 8, batch: 4, accumulate: 3 }, 96],
   // The busiest GPU has room for 2 samples in each pass, but no more than 33 are trained on.
