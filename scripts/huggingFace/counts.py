@@ -102,7 +102,7 @@ def example(model):
         return {'pixel_values': read_image(config, device_of(kind)), 'decoder_input_ids': ids}
     if kind == 'layoutlmv3':
         return {'input_ids': ids, **page_image(config, device_of(kind))}
-    if kind in {'clip', 'siglip'}:
+    if kind in {'clip', 'metaclip_2', 'siglip'}:
         size = config.vision_config.image_size
         image = torch.empty(batch, config.vision_config.num_channels, size, size, device='meta')
         return {'input_ids': ids, 'attention_mask': mask, 'pixel_values': image}

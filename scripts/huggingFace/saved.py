@@ -78,7 +78,7 @@ def example(model):
         return {'pixel_values': counts.read_image(config), 'decoder_input_ids': ids()}
     if config.model_type == 'layoutlmv3':
         return {'input_ids': ids(), **counts.page_image(config)}
-    if config.model_type in {'clip', 'siglip'}:
+    if config.model_type in {'clip', 'metaclip_2', 'siglip'}:
         vision = config.vision_config
         image = torch.randn(counts.batch, vision.num_channels, vision.image_size, vision.image_size)
         return {'input_ids': ids(), 'pixel_values': image}

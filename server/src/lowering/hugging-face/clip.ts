@@ -1,6 +1,6 @@
 /**
  * A tower of text and one of images whose embeddings are compared: CLIP (arXiv 2103.00020; modeling_clip.py of transformers
- * 5.18) and SigLIP (arXiv 2303.15343; modeling_siglip.py), whole or one tower alone.
+ * 5.18), MetaCLIP 2, whose modeling_metaclip_2.py computes the same, and SigLIP (arXiv 2303.15343; modeling_siglip.py), whole or one tower alone.
  */
 
 import { itemAt } from '../../model/at.ts';
@@ -18,6 +18,9 @@ export const clipTypes: Readonly<Record<string, Writer>> = {
   clip: (fields, name) => both(fields, name, 'clip'),
   clip_text_model: (fields, name) => joined(name, [textTower(fields, 'clip', isProjected(fields))]),
   clip_vision_model: (fields, name) => joined(name, [visionTower(fields, 'clip', isProjected(fields))]),
+  metaclip_2: (fields, name) => both(fields, name, 'clip'),
+  metaclip_2_text_model: (fields, name) => joined(name, [textTower(fields, 'clip', isProjected(fields))]),
+  metaclip_2_vision_model: (fields, name) => joined(name, [visionTower(fields, 'clip', isProjected(fields))]),
   siglip: (fields, name) => both(fields, name, 'siglip'),
   siglip_text_model: (fields, name) => joined(name, [textTower(fields, 'siglip')]),
   siglip_vision_model: (fields, name) => joined(name, [visionTower(fields, 'siglip')]),
@@ -33,9 +36,9 @@ export interface Tower {
 }
 
 function both(fields: ConfigFields, name: string, family: Family): SpecParts {
-  needWhole(fields, /^(CLIP|Siglip)Model$/);
-  const vision = fields.part('vision_config', `${family}_vision_model`);
-  const text = textTower(fields.part('text_config', `${family}_text_model`), family, true, fields);
+  needWhole(fields, /^(CLIP|MetaClip2|Siglip)Model$/);
+  const vision = fields.part('vision_config', `${fields.type}_vision_model`);
+  const text = textTower(fields.part('text_config', `${fields.type}_text_model`), family, true, fields);
   const image = visionTower(vision, family, true, fields);
   return joined(
     name,
