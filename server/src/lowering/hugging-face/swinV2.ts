@@ -127,7 +127,15 @@ function blockLines(fields: ConfigFields, stage: Stage, isShifted: boolean, path
     `${part}: Linear(${channels}${part === 'key' ? ', bias=False' : bias}) from windows`,
     `${part}_split: reshape(${rows}, ${area}, ${heads}, ${head})`,
     `${part}_heads: transpose(1, 2)`,
-    ...(part === 'value' ? [] : [`${part}_unit: normalize(dim=-1)`]),
+    ...(part === 'value'
+      ? []
+      : [
+          // `F.normalize`, function by function.
+          `${part}_length: norm(p=2, dim=-1, keepdim=True)`,
+          `${part}_bounded: clamp(min=1e-12)`,
+          `${part}_divisor: expand(${rows}, ${heads}, ${area}, ${head})`,
+          `${part}_unit: div(${part}_heads, ${part}_divisor)`,
+        ]),
   ];
   return [
     `rows: reshape(input, batch, ${side}, ${side}, ${channels})`,
@@ -190,12 +198,24 @@ function blockLines(fields: ConfigFields, stage: Stage, isShifted: boolean, path
   ];
 }
 
+/** Rows and columns of four neighbours. */
+const corners = [
+  [0, 0],
+  [1, 0],
+  [0, 1],
+  [1, 1],
+] as const;
+
 /** Four neighbours become one with twice the channels (`Swinv2PatchMerging`). */
 function mergingLines({ channels, side }: Stage, number: number, source: string): readonly string[] {
   const half = Math.floor(side / 2);
   return [
-    `pairs_${number}: reshape(${source}, batch, ${half}, 2, ${half}, 2, ${channels})`,
-    `neighbours_${number}: permute(0, 1, 3, 4, 2, 5)`,
+    `map_${number}: reshape(${source}, batch, ${side}, ${side}, ${channels})`,
+    ...corners.flatMap(([row, column], corner) => [
+      `rows_${number}_${corner}: slice(map_${number}, 1, ${row}, ${side}, 2)`,
+      `corner_${number}_${corner}: slice(2, ${column}, ${side}, 2)`,
+    ]),
+    `corners_${number}: cat((${corners.map((_, corner) => `corner_${number}_${corner}`).join(', ')}), dim=-1)`,
     `merged_${number}: reshape(batch, ${half ** 2}, ${4 * channels})`,
     `reduction_${number}: Linear(${2 * channels}, bias=False)`,
     `merging_norm_${number}: LayerNorm(${2 * channels})`,
