@@ -49,10 +49,9 @@ function estimate(path: string, mode: Mode, edit: (text: string) => string = (te
   return estimateModel(open(dimensions), [{ cluster: 'rtx-3090', mode, dimensions }]);
 }
 
-/** Placeholders of a script that writes nets, and a loss in Python: what cannot be known, and is said. */
+/** Placeholders of a script that writes nets: what cannot be known, and is said. */
 const remarks: readonly (readonly [path: RegExp, message: RegExp])[] = [
   [/caffe-dlbench\/tools/, /^`batch_size` takes a whole number from 0, not `BATCHSIZE`$/],
-  [/linreg/, /^The cost of Python is unknown: what it computes is Python code/],
 ];
 
 describe.each(['training', 'inference'] as const)('in %s', (mode) => {
@@ -65,7 +64,7 @@ describe.each(['training', 'inference'] as const)('in %s', (mode) => {
     );
     expect(left).toEqual([]);
     const unknown = training?.costs.filter(({ kind }) => kind === 'unknown') ?? [];
-    expect(unknown.length).toBe(path.includes('linreg') ? 1 : 0);
+    expect(unknown).toEqual([]);
     expect(cost?.totals.flops.forward).toBeGreaterThan(0);
     expect(scenario?.batchPerGpu).toBeGreaterThan(0);
   });

@@ -532,6 +532,48 @@ const rows: Readonly<Record<string, Row>> = {
       'layer { name: "l" type: "LabelSpecificAdd" bottom: "x" bottom: "label" top: "y" label_specific_add_param { bias: -0.35 } }',
     tops: { y: [4, 10] },
   },
+  'a random field on the host': {
+    inputs: image,
+    layer: one('DenseCRF', 'dense_crf_param { max_iter: 10 }'),
+    tops: { y: [2, 8, 14, 14] },
+    said: ['caffe/host-layer'],
+  },
+  'a flow that is cropped with its image': {
+    inputs: { x: [2, 2, 20, 24] },
+    layer: `layer { name: "p" type: "GenerateAugmentationParameters" bottom: "x" top: "p" }
+      layer { name: "l" type: "FlowAugmentation" bottom: "x" bottom: "p" bottom: "p" top: "y" augmentation_param { crop_width: 16 crop_height: 12 } }`,
+    tops: { y: [2, 2, 12, 16] },
+  },
+  'a gradient that is turned round': {
+    inputs: image,
+    layer: one('GradientScaler', 'gradient_scaler_param { lower_bound: 0.0 upper_bound: 1.0 }'),
+    tops: { y: [2, 8, 14, 14] },
+  },
+  'images of DetectNet, augmented': {
+    inputs: { x: [2, 3, 14, 14], label: [2, 1, 5, 16] },
+    layer:
+      'layer { name: "l" type: "DetectNetTransformation" bottom: "x" bottom: "label" top: "y" top: "grid" detectnet_augmentation_param { crop_prob: 1.0 } detectnet_groundtruth_param { stride: 16 } }',
+    tops: { y: [2, 3, 14, 14] },
+  },
+  'a loss of a fork that is not known': {
+    inputs: { x: [4, 10], target: [4, 10] },
+    layer: 'layer { name: "l" type: "WingLoss" bottom: "x" bottom: "target" top: "y" }',
+    tops: { y: [] },
+    said: ['caffe/unknown-layer'],
+  },
+  'a loss that is a Python class': {
+    inputs: { x: [4, 10], label: [4] },
+    layer: `layer { name: "l" type: "Python" bottom: "x" bottom: "label" top: "y" python_param { module: "losses" layer: "DiceLossLayer" } loss_weight: 1 }`,
+    tops: { y: [] },
+    said: ['caffe/unknown-layer'],
+  },
+  'a pruned product': {
+    inputs: { x: [4, 10] },
+    layer: one('CmpInnerProduct', 'inner_product_param { num_output: 5 }'),
+    tops: { y: [4, 5] },
+    parameters: 55,
+    flops: 2 * 4 * 10 * 5,
+  },
   'channels dropped by a Python class': {
     inputs: image,
     layer: one('Python', "python_param { module: 'spatial_dropout' layer: 'SpatialDropoutLayer' }"),

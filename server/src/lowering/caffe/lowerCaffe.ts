@@ -17,6 +17,7 @@ import { isShapeless, shapedByReader } from './hostBlobs.ts';
 import { isDataLayer } from './isDataLayer.ts';
 import type { CaffeLayerDefinition } from './layerDefinition.ts';
 import { findCaffeLayer } from './layerDefinitions.ts';
+import { assumedLoss } from './layers/assumedLoss.ts';
 import { type NamedLayer, nameLayers } from './nameLayers.ts';
 import { addDataLayer, addOldInputs, batchName } from './netInputs.ts';
 import type { NetInPhase } from './netState.ts';
@@ -75,7 +76,8 @@ function reportStages(run: CaffeRun): void {
 }
 
 function lowerLayer(layer: CaffeLayer, { name, ancestors }: NamedLayer, run: CaffeRun): void {
-  const definition = findCaffeLayer(layer.type);
+  const definition =
+    findCaffeLayer(layer.type) ?? (layer.bottoms.length > 0 ? assumedLoss(layer.type) : undefined);
   if (definition === undefined) reportUnknownType(layer, run);
   const inputs = layer.bottoms.map((bottom) => readBlob(bottom, run));
   const start = run.graph.size;

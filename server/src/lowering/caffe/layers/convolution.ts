@@ -171,6 +171,7 @@ export const convolutionLayers: readonly CaffeLayerDefinition[] = [
       'NdConvolution',
       'ConvolutionRistretto',
       'CConvolution',
+      'CmpConvolution',
       'QuantizedConvolution',
     ],
     documentation: 'Convolution of [batch, channels, sizes], over any number of spatial axes.',

@@ -113,11 +113,13 @@ export const flowLayers: readonly CaffeLayerDefinition[] = [
   },
   {
     type: 'DataAugmentation',
-    documentation: 'Images cropped and shifted by their mean.',
-    source: 'data_augmentation_layer.cu of FlowNet 2',
+    aliases: ['FlowAugmentation'],
+    documentation: 'Images cropped and shifted by their mean, or flows.',
+    source: 'data_augmentation_layer.cu and flow_augmentation_layer.cu of FlowNet 2',
     parameters: 'augmentation_param',
-    bottoms: [1, 2],
+    bottoms: [1, 3],
     tops: [1, 2],
+    readsOnHost: true,
     lower: lowerAugmentation,
   },
   {

@@ -15,6 +15,8 @@ import {
 import { type Dimension, multiplyDimensions } from '../../../model/dimension.ts';
 import type { Tensor } from '../../layer-spec/layerDefinition.ts';
 import { any, type CaffeCall, type CaffeLayerDefinition } from '../layerDefinition.ts';
+import { shapeOf } from '../shapes.ts';
+import { lowerAssumedLoss } from './assumedLoss.ts';
 
 /** TRAIN.RPN_POST_NMS_TOP_N, TEST.RPN_POST_NMS_TOP_N and TRAIN.BATCH_SIZE. */
 const proposalsInTraining = 2000;
@@ -101,6 +103,7 @@ const pythonLayers: readonly (readonly [RegExp, (call: CaffeCall) => readonly Te
   [/AnchorTarget/, lowerTargets],
   [/Proposal/, lowerProposals],
   [/SpatialDropout/, lowerDropoutOnHost],
+  [/Loss/, lowerAssumedLoss],
 ];
 
 /** What `module.layer` names. */
@@ -123,9 +126,32 @@ function lowerDetections(call: CaffeCall): readonly Tensor[] | undefined {
   return [call.fromHost(0, [1, 1, rowsFor(call, count), 7])];
 }
 
+/** Labels of all positions, made to agree with their neighbours by an inference of several rounds. */
+function lowerRandomField(call: CaffeCall): readonly Tensor[] | undefined {
+  onHost(call, 'A random field is inferred');
+  return Array.from({ length: Math.max(1, call.tops) }, (_, index) => call.fromHost(index, shapeOf(call)));
+}
+
 const hostLayer = { bottoms: [0, any], tops: [0, any], readsOnHost: true } as const;
 
 export const hostLayers: readonly CaffeLayerDefinition[] = [
+  {
+    type: 'DenseCRF',
+    documentation: 'A fully connected random field over positions.',
+    source: 'densecrf_layer.cpp of DeepLab',
+    parameters: 'dense_crf_param',
+    ...hostLayer,
+    lower: lowerRandomField,
+  },
+  {
+    type: 'GenerateAugmentationParameters',
+    aliases: ['UniqueLabel'],
+    documentation: 'How images are to be moved and coloured; labels of an image.',
+    source: 'generate_augmentation_parameters_layer.cpp of FlowNet 2',
+    parameters: 'augmentation_param',
+    ...hostLayer,
+    lower: shapeless,
+  },
   {
     type: 'Python',
     documentation: 'Whatever its Python class computes.',

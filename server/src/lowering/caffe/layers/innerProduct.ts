@@ -49,7 +49,7 @@ function lowerEmbed(call: CaffeCall): readonly Tensor[] | undefined {
 export const innerProductLayers: readonly CaffeLayerDefinition[] = [
   {
     type: 'InnerProduct',
-    aliases: ['FcRistretto', 'CInnerProduct'],
+    aliases: ['FcRistretto', 'CInnerProduct', 'CmpInnerProduct'],
     documentation: 'Product with a trained matrix: a fully connected layer.',
     source: 'inner_product_layer.cpp',
     parameters: 'inner_product_param',

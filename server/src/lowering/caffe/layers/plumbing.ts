@@ -25,6 +25,28 @@ export const plumbingLayers: readonly CaffeLayerDefinition[] = [
     lower: () => [],
   },
   {
+    type: 'GradientScaler',
+    aliases: ['GradientReversal'],
+    documentation: 'What comes in; its gradient is scaled or turned round.',
+    source:
+      'gradient_scaler_layer.cpp of the fork for domain adaptation (Ganin and Lempitsky, arXiv 1409.7495)',
+    parameters: 'gradient_scaler_param',
+    bottoms: [1, 1],
+    tops: [1, 1],
+    lower: (call) => [call.emit('Identity', [call.inputs[0]])],
+  },
+  {
+    type: 'DetectNetTransformation',
+    documentation: 'Images augmented on the GPU, and labels drawn on a grid of boxes.',
+    source: 'detectnet_transform_layer.cu of NVIDIA',
+    parameters: 'detectnet_augmentation_param',
+    otherParameters: ['detectnet_groundtruth_param'],
+    bottoms: [2, 2],
+    tops: [2, 2],
+    readsOnHost: true,
+    lower: (call) => [call.emit('Sub', [call.inputs[0], call.scalar(0)]), call.fromHost(1)],
+  },
+  {
     type: 'Parameter',
     documentation: 'A trained blob.',
     source: 'parameter_layer.hpp',
