@@ -127,6 +127,12 @@ export const recipesOf = (read) => [
         says: /docs\/operators\.md/,
       },
       ...regenerated,
+      {
+        does: 'an operator whose costs nobody read',
+        check: tests('test/operators/everyCost.test.ts'),
+        says: /Recipe/,
+      },
+      { does: 'its costs, written', check: tests('test/operators/everyCost.test.ts', '--update') },
     ],
   },
   {
