@@ -264,18 +264,18 @@ describe('what crosses the end of a step', () => {
     expect(line.messages[1]?.slack).toBeCloseTo(0.5, 9);
   });
 
-  test('a wait is that of the messages that held the channel meanwhile, and of the last one of them', () => {
-    // Backward ends at 4 and the update waits for the second message, which has the channel from 5.5 to 6.5; the first had it before.
+  test('a wait is that of the messages that held the channel meanwhile, and of the one that ends it', () => {
+    // Backward ends at 4, and the update waits for the first message, which has the channel from 5.5 to 6.5, behind the second.
     const line = timelineOf({
       ...two,
       channels: ['first come'],
-      messages: [message(3, 1, 4, { stages: [{ channel: 0, time: seconds(3.5) }] }), message(1, 3, 4)],
+      messages: [message(1, 3, 4), message(3.5, 1, 4)],
     });
     expect(line.messages.map(({ start, end }) => [start, end])).toEqual([
-      [2, 5.5],
       [5.5, 6.5],
+      [2, 5.5],
     ]);
-    expect(line.messages.map(({ exposed }) => exposed)).toEqual([1.5, 1]);
+    expect(line.messages.map(({ exposed }) => exposed)).toEqual([1, 1.5]);
   });
 
   test('what the next forward needs first goes first, and only it is waited for', () => {
