@@ -21,34 +21,36 @@ describe('autocast', () => {
     { name: 'scale', class: 'elementwise', type: 'Mul', output: 8 },
     { name: 'linear', class: 'matmul', type: 'MatMul', flops: 100, parameters: 10, output: 8 },
   ];
+  /** A linear layer that gives the scores stays out of fp8. */
+  const followed: typeof layers = [...layers, { name: 'act', class: 'elementwise', type: 'Relu', output: 8 }];
 
   test.each([
-    ['fp32', ['tf32', 'fp32', 'fp32', 'fp32', 'fp32'], [4, 4, 4, 4, 4]],
-    ['tf32', ['tf32', 'fp32', 'fp32', 'fp32', 'tf32'], [4, 4, 4, 4, 4]],
-    ['fp16', ['fp16', 'fp32', 'fp32', 'fp32', 'fp16'], [2, 2, 4, 4, 2]],
-    ['bf16', ['bf16', 'fp32', 'fp32', 'fp32', 'bf16'], [2, 2, 4, 4, 2]],
-    ['fp8', ['bf16', 'fp32', 'fp32', 'fp32', 'fp8'], [2, 2, 4, 4, 2]],
+    ['fp32', ['tf32', 'fp32', 'fp32', 'fp32', 'fp32', 'fp32'], [4, 4, 4, 4, 4, 4]],
+    ['tf32', ['tf32', 'fp32', 'fp32', 'fp32', 'tf32', 'fp32'], [4, 4, 4, 4, 4, 4]],
+    ['fp16', ['fp16', 'fp32', 'fp32', 'fp32', 'fp16', 'fp32'], [2, 2, 4, 4, 2, 2]],
+    ['bf16', ['bf16', 'fp32', 'fp32', 'fp32', 'bf16', 'fp32'], [2, 2, 4, 4, 2, 2]],
+    ['fp8', ['bf16', 'fp32', 'fp32', 'fp32', 'fp8', 'fp32'], [2, 2, 4, 4, 2, 2]],
   ] as const)(
     '%s: matmul types and bytes per element follow the published lists',
     (precision, dtypes, elementBytes) => {
-      const operators = lowered(layers, precision);
+      const operators = lowered(followed, precision);
       expect(operators.map((operator) => operator?.dtype)).toEqual(dtypes);
       expect(operators.map((operator) => operator?.bytesPerElement)).toEqual(elementBytes);
     },
   );
 
   test.each([
-    ['fp16', ['fp16', 'fp32', 'fp32', 'fp32', 'fp16']],
-    ['bf16', ['bf16', 'fp32', 'fp32', 'fp32', 'bf16']],
+    ['fp16', ['fp16', 'fp32', 'fp32', 'fp32', 'fp16', 'fp32']],
+    ['bf16', ['bf16', 'fp32', 'fp32', 'fp32', 'bf16', 'fp32']],
     // Transformer Engine has linear layers in fp8, and no convolution.
-    ['fp8', ['bf16', 'fp32', 'fp32', 'fp32', 'fp8']],
+    ['fp8', ['bf16', 'fp32', 'fp32', 'fp32', 'fp8', 'fp32']],
   ] as const)(
     '%s where the weights are narrow too: matmuls in it, all tensors of two bytes',
     (precision, dtypes) => {
       const narrow = resolveFramework({ name: 'pytorch-ddp', options: { weights: 'half' } }).behaviour;
-      const { operators } = narrow.lower(chain(layers), precision, 'training');
+      const { operators } = narrow.lower(chain(followed), precision, 'training');
       expect(operators.map((operator) => operator?.dtype)).toEqual(dtypes);
-      expect(operators.map((operator) => operator?.bytesPerElement)).toEqual([2, 2, 2, 2, 2]);
+      expect(operators.map((operator) => operator?.bytesPerElement)).toEqual([2, 2, 2, 2, 2, 2]);
     },
   );
 

@@ -35,6 +35,8 @@ export interface KernelWork {
   readonly pooling?: WindowPooling;
   /** Where the matmuls are those of an older library than the GPU was measured with. */
   readonly library?: 'cuda-8';
+  /** Casts what a product reads, to a type that libraries multiply in and nothing else is computed in. */
+  readonly castsOperand?: true;
   /** Where machines are measured by what it is for, not by its kind. */
   readonly purpose?: 'update';
   /** Absent where nothing is known of the step around it. */

@@ -17,6 +17,7 @@ import { isMatmulClass, type OperatorCost } from '../../operators/definition.ts'
 import { definitionOf } from '../../operators/registry.ts';
 import { CastsByHand } from './castsByHand.ts';
 import { biasedMatmul } from './foldedBias.ts';
+import { type Fp8Scaling, isFp8Product } from './fp8Products.ts';
 import type { FusedGroup } from './fusedGroups.ts';
 
 /** What an operator computes in, and how wide the float32 tensors of the file are for it. */
@@ -61,6 +62,8 @@ export interface TypeOptions {
    * `model.to(bfloat16)`, and with FSDP's `MixedPrecision(param_dtype=bfloat16)`.
    */
   readonly wholeHalf?: boolean;
+  /** Who casts what products in fp8 read; left out, torchao in eager mode. */
+  readonly fp8Scaling?: Fp8Scaling;
 }
 
 /** Types of all operators; a layer that a spec gives a precision of its own is in a context of its own. */
@@ -85,7 +88,7 @@ export function assignTypes(
     const known = group && groupTypes.get(group);
     // What a group gives was cast as what goes into it.
     if (known !== undefined) casts.follow(operator);
-    const type =
+    const asked =
       known ??
       (isMixed(own)
         ? isWholeHalf
@@ -97,6 +100,8 @@ export function assignTypes(
               elementBytes,
             )
         : fullType(training.costs[index], own, options, group));
+    const type: OperatorType =
+      asked.dtype === 'fp8' && !isFp8Product(training, operator) ? { ...asked, dtype: 'bf16' } : asked;
     if (group !== undefined) groupTypes.set(group, type);
     for (const output of operator.outputs) {
       if (output !== '' && type.bytesPerElement !== 4) elementBytes.set(output, type.bytesPerElement);

@@ -92,7 +92,7 @@ export function eagerOperators(
     precision,
     options.sharesRows ?? false,
   );
-  const lowerOperator = operatorLowering(step, groups);
+  const lowerOperator = operatorLowering(step, groups, options.fp8Scaling ?? 'eager');
   const kernelsOf = operatorKernels(training, mode);
   const operators = training.analysis.graph.operators.map((operator, index): LoweredOperator | undefined => {
     const cost = training.costs[index];

@@ -12,11 +12,13 @@ import { lowerCrossEntropy } from './crossEntropy.ts';
 import { type EagerStep, noKernels, storedBytesPerElement, type TypedOperator } from './eagerStep.ts';
 import { castKernel, elementwiseKernel } from './elementwiseKernel.ts';
 import { isFoldedBias } from './foldedBias.ts';
+import type { Fp8Scaling } from './fp8Products.ts';
 import type { FusedGroup } from './fusedGroups.ts';
 import { inputCasts } from './inputCasts.ts';
 import { instructionsOf, withInstructions } from './instructionBound.ts';
 import { keptForBackward } from './keptTensors.ts';
 import { absorbed } from './lowerGroup.ts';
+import { operandCasts } from './operandCasts.ts';
 import { operatorKernels } from './operatorKernels.ts';
 import { copiesOfTransposed } from './stridedCopies.ts';
 import { isView } from './viewStorage.ts';
@@ -25,9 +27,11 @@ import { isView } from './viewStorage.ts';
 export function operatorLowering(
   step: EagerStep,
   groups: ReadonlyMap<number, FusedGroup>,
+  scaling: Fp8Scaling,
 ): (typed: TypedOperator) => LoweredOperator {
   const { training, mode } = step;
   const castsOf = inputCasts(step);
+  const operandCastsOf = operandCasts(step, scaling);
   const kernelsOf = operatorKernels(training, mode);
   const learns = mode === 'training';
   const marks = learns ? operatorMarks(training.analysis) : undefined;
@@ -57,8 +61,9 @@ export function operatorLowering(
     const loss = lowerCrossEntropy(step, typed, { forward: whole, backwardData, saved });
     if (loss !== undefined) return loss;
     const forward = dropped(withInstructions(whole, instructionsOf(step, typed, 'forward')), operator);
-    const own = [...casts.forward, ...copies];
-    const ownBackward = [...casts.backwardData, ...copies];
+    const scaled = operandCastsOf(typed);
+    const own = [...casts.forward, ...copies, ...scaled.forward];
+    const ownBackward = [...casts.backwardData, ...copies, ...scaled.backwardData];
     return {
       dtype: type.dtype,
       bytesPerElement: type.bytesPerElement,
@@ -66,7 +71,9 @@ export function operatorLowering(
       forward: [...joined(own, isFolded ? noKernels : forward), ...biasOf(step, typed)],
       ...(casts.weights.length === 0 ? {} : { weightCasts: casts.weights }),
       backwardData: learns ? joined(ownBackward, isFolded ? noKernels : backwardData) : noKernels,
-      backwardWeight: learns ? joined(casts.backwardWeight, backwardWeight) : noKernels,
+      backwardWeight: learns
+        ? joined([...casts.backwardWeight, ...scaled.backwardWeight], backwardWeight)
+        : noKernels,
       saved,
     };
   };

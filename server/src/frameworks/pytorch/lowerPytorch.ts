@@ -7,6 +7,7 @@ import type { FrameworkBehaviour, LoweredGraph } from '../behaviour.ts';
 import type { TypeOptions } from './autocast.ts';
 import { lowerCompiled } from './compiled/lowerCompiled.ts';
 import { prefersChannelsLast } from './compiled/prefersChannelsLast.ts';
+import type { Fp8Scaling } from './fp8Products.ts';
 import { eagerOperators, lowerEager } from './lowerEager.ts';
 import { recompute } from './recompute.ts';
 
@@ -36,9 +37,10 @@ function lowerPytorch(
   training: TrainingGraph,
   precision: Precision,
   mode: Mode,
-  options: PytorchOptions,
+  given: PytorchOptions,
   recomputed?: RecomputedGroups,
 ): LoweredGraph {
+  const options = { ...given, fp8Scaling: scalingOf(given) };
   if (!options.compiled) {
     return { ...lowerEager(training, precision, mode, options, recomputed), callsModules: true };
   }
@@ -49,3 +51,8 @@ function lowerPytorch(
   if (mode === 'inference' || recomputed === undefined) return { operators };
   return { operators: recompute(training, operators, recomputed, eager.stored, options.reentrant) };
 }
+
+const scalingOf = ({ compiled, fusedByHand }: PytorchOptions): Fp8Scaling => {
+  if (compiled) return 'compiled';
+  return fusedByHand ? 'transformer-engine' : 'eager';
+};

@@ -201,7 +201,9 @@ export class CompiledGraph {
   kernelsOf(index: number, pass: 'forward' | 'backwardData' | 'backwardWeight'): readonly KernelWork[] {
     const kernels = this.eager.operators[index]?.[pass] ?? [];
     if (this.isEagerLoss(this.training.analysis.graph.operators[index])) return kernels;
-    return kernels.filter(({ class: kernelClass }) => isMatmulClass(kernelClass));
+    return kernels.filter(
+      ({ class: kernelClass, castsOperand }) => isMatmulClass(kernelClass) || castsOperand,
+    );
   }
 
   /** Casts of the weights of an operator: kernels that eager mode launches too, in forward and for the gradient. */

@@ -1,0 +1,100 @@
+/** The kernels that scale and cast what products in fp8 read: each tensor has one scale. */
+
+import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
+import type { KernelWork } from '../../hardware/kernelWork.ts';
+import { type EagerStep, noKernels, type TypedOperator } from './eagerStep.ts';
+import { elementwiseKernel } from './elementwiseKernel.ts';
+import type { Fp8Scaling } from './fp8Products.ts';
+
+interface OperandCasts {
+  readonly forward: readonly KernelWork[];
+  readonly backwardData: readonly KernelWork[];
+  readonly backwardWeight: readonly KernelWork[];
+}
+
+const noCasts: OperandCasts = { forward: noKernels, backwardData: noKernels, backwardWeight: noKernels };
+
+/**
+ * Products of fp8 read both operands along what is summed: each operand is cast as it lies and transposed (NVIDIA, cuBLAS 12
+ * documentation, "FP8 data types": TN). Operators are given in the order in which they run: layers that read the same share its casts.
+ */
+export function operandCasts(
+  { storage, training }: Pick<EagerStep, 'storage' | 'training'>,
+  scaling: Fp8Scaling,
+): (typed: TypedOperator) => OperandCasts {
+  const cast = new Set<string>();
+  return ({ operator, cost, type, environment }) => {
+    if (type.dtype !== 'fp8') return noCasts;
+    const { read, held, given } = sizesOf(cost);
+    const source = storage(operator.inputs[0] ?? '');
+    const isFirst = !cast.has(source);
+    cast.add(source);
+    const kernels = (elements: number, bytesPerElement: readonly number[]): readonly KernelWork[] =>
+      bytesPerElement.map((moved) => ({
+        ...elementwiseKernel(moved * elements, 0, environment),
+        castsOperand: true as const,
+      }));
+    const { weight, weightTransposed, gradient, ...usual } = movedBy[scaling];
+    const isFused = scaling === 'transformer-engine' && isNormalized(training, source);
+    const { forward, transposed } = isFused ? castByNorm : usual;
+    return {
+      forward: [...(isFirst ? kernels(read, forward) : noKernels), ...kernels(held, weight)],
+      backwardData: [...kernels(given, gradient), ...kernels(held, weightTransposed)],
+      backwardWeight: isFirst ? kernels(read, transposed) : noKernels,
+    };
+  };
+}
+
+function isNormalized({ analysis, costs }: TrainingGraph, name: string): boolean {
+  const cost = costs[analysis.graph.values.get(name)?.producer ?? -1];
+  return cost?.kind === 'known' && cost.class === 'normalization';
+}
+
+/** Elements of the three matrices of a product. */
+function sizesOf({
+  forward: { matmuls = [] },
+}: TypedOperator['cost']): Record<'read' | 'held' | 'given', number> {
+  const [read, held, given] = matmuls.reduce(
+    ([x, w, y], { shape, count }) =>
+      shape.kind === 'matmul'
+        ? [x + count * shape.m * shape.k, w + count * shape.k * shape.n, y + count * shape.m * shape.n]
+        : [x, w, y],
+    [0, 0, 0],
+  );
+  return { read, held, given };
+}
+
+/** Bytes per element that each kernel reads and writes, of operands in half precision. */
+interface MovedBytes {
+  /** Of what a layer reads, in forward, and to be summed over rows for the gradient of its weight. */
+  readonly forward: readonly number[];
+  readonly transposed: readonly number[];
+  /** Of its weight, and for the gradient of what it reads. */
+  readonly weight: readonly number[];
+  readonly weightTransposed: readonly number[];
+  /** Of the gradient of what it gives, for both products. */
+  readonly gradient: readonly number[];
+}
+
+/** `LayerNormLinear` of Transformer Engine: normalization gives fp8, which is transposed in backward. */
+const castByNorm: Pick<MovedBytes, 'forward' | 'transposed'> = { forward: [], transposed: [2] };
+
+/**
+ * torchao 0.10, torchao/float8/float8_utils.py, `tensor_to_scale`, and float8_tensor.py, `hp_tensor_to_float8_dynamic`: the greatest
+ * absolute value is found, then the tensor is multiplied by its scale in fp32, clamped and cast. Eager: |x| (2 + 2), its maximum (2),
+ * to fp32 (2 + 4), times the scale (4 + 4), clamped (4 + 4), cast (4 + 1); a transposed copy of fp8 (1 + 1). Compiled: one kernel casts (2 + 1);
+ * the maximum is found where the tensor is made, but of a weight (2). Transformer Engine fecb10bd,
+ * transformer_engine/common/transpose/cast_transpose.cu: both layouts by one kernel (2 + 1 + 1), with the scales of steps before; of weights
+ * once in a step, for all its micro-batches (`is_first_microbatch`), which is left out.
+ */
+const movedBy: Readonly<Record<Fp8Scaling, MovedBytes>> = {
+  eager: {
+    forward: [4, 2, 6, 8, 8, 5],
+    transposed: [6, 8, 8, 5, 2],
+    weight: [4, 2, 6, 8, 8, 5],
+    weightTransposed: [6, 8, 8, 5, 2],
+    gradient: [4, 2, 6, 8, 8, 5, 2],
+  },
+  compiled: { forward: [3], transposed: [3], weight: [2, 3], weightTransposed: [3], gradient: [4] },
+  'transformer-engine': { forward: [4], transposed: [], weight: [], weightTransposed: [], gradient: [4] },
+};

@@ -1,0 +1,105 @@
+/** Which products are in fp8, and what casting their operands moves, by hand for matrices of small sizes. */
+
+import { expect, test } from 'vitest';
+import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
+import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
+import type { LoweredOperator } from '../../server/src/frameworks/behaviour.ts';
+import { resolveFramework } from '../../server/src/frameworks/registry.ts';
+
+/** Two layers read the same, one reads what normalization gives, and the last gives the scores. */
+const spec = `dims: { batch: 4, seq: 8, d: 16 }
+inputs: { x: "float32[batch, seq, d]", y: "int64[batch, seq]" }
+layers:
+  - first: Linear(d, d, bias=False)
+  - left: Linear(d, 32, bias=False)
+  - right: Linear(d, 32, bias=False) from first
+  - turned: transpose(right, -2, -1)
+  - scores: matmul(left, turned)
+  - mixed: matmul(scores, left)
+  - back: Linear(32, d, bias=False)
+  - norm: LayerNorm(d)
+  - up: Linear(d, 24)
+  - act: GELU()
+  - head: Linear(24, 10)
+  - rows: view(head, -1, 10)
+  - labels: view(y, -1)
+  - loss: CrossEntropyLoss() from rows, labels
+`;
+
+/** Lowered products by the layer they are of. */
+function productsOf(
+  name: string,
+  options: Readonly<Record<string, string>>,
+): ReadonlyMap<string, LoweredOperator> {
+  const { training, issues } = estimateModel(openLayerSpec(spec, 'm.layers.yaml'), [{ gpus: 1 }]);
+  if (training === undefined) throw new Error(JSON.stringify(issues));
+  const { operators } = resolveFramework({ name, options }).behaviour.lower(training, 'fp8', 'training');
+  const found = new Map<string, LoweredOperator>();
+  for (const layer of training.analysis.layers)
+    for (const index of layer.operators) {
+      const cost = training.costs[index];
+      const lowered = operators[index];
+      if (cost?.kind === 'known' && cost.class === 'matmul' && lowered !== undefined)
+        found.set(layer.name, lowered);
+    }
+  return found;
+}
+
+const frameworks = [
+  ['eager', 'pytorch-ddp', {}],
+  ['compiled', 'pytorch-ddp', { compile: 'true' }],
+  ['by Transformer Engine', 'megatron', {}],
+] as const;
+
+test.each(frameworks)(
+  '%s, layers with weights are in fp8, but the one that gives the scores',
+  (_, name, options) => {
+    const types = [...productsOf(name, options)].map(([layer, { dtype }]) => [layer, dtype]);
+    expect(Object.fromEntries(types)).toEqual({
+      first: 'fp8',
+      left: 'fp8',
+      right: 'fp8',
+      scores: 'bf16',
+      mixed: 'bf16',
+      back: 'fp8',
+      up: 'fp8',
+      head: 'bf16',
+    });
+  },
+);
+
+/** Rows, and elements of what layers read, hold and give. */
+const rows = 4 * 8;
+const left = { read: rows * 16, held: 16 * 32, given: rows * 32 };
+const up = { read: rows * 16, held: 16 * 24, given: rows * 24 };
+
+test.each([
+  // 33 bytes for each operand as it lies; what is transposed is cast again (27), and copied (2).
+  [
+    'pytorch-ddp',
+    {},
+    'left',
+    [33 * (left.read + left.held), 35 * left.given + 29 * left.held, 29 * left.read],
+  ],
+  // The same tensor as `left` read, whose casts stay.
+  ['pytorch-ddp', {}, 'right', [33 * left.held, 35 * left.given + 29 * left.held, 0]],
+  [
+    'pytorch-ddp',
+    { compile: 'true' },
+    'up',
+    [3 * up.read + 5 * up.held, 4 * up.given + 3 * up.held, 3 * up.read],
+  ],
+  ['pytorch-ddp', { compile: 'true' }, 'right', [5 * left.held, 4 * left.given + 3 * left.held, 0]],
+  // Normalization gives fp8, which is transposed; else one kernel writes both layouts.
+  ['megatron', {}, 'up', [0, 4 * up.given, 2 * up.read]],
+  ['megatron', {}, 'left', [4 * left.read, 4 * left.given, 0]],
+  ['megatron', {}, 'head', [0, 0, 0]],
+] as const)(
+  '%s %j: bytes that casts for `%s` move, in forward, for its input and its weight',
+  (name, options, layer, expected) => {
+    const product = productsOf(name, options).get(layer);
+    const moved = (kernels: LoweredOperator['forward'] = []): number =>
+      kernels.reduce((total, { castsOperand, bytes }) => total + (castsOperand === true ? bytes : 0), 0);
+    expect([product?.forward, product?.backwardData, product?.backwardWeight].map(moved)).toEqual(expected);
+  },
+);
