@@ -5,6 +5,7 @@ import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import type { LoweredOperator } from '../../server/src/frameworks/behaviour.ts';
 import { resolveFramework } from '../../server/src/frameworks/registry.ts';
+import type { Mode } from '../../server/src/model/scenario.ts';
 
 /** Two layers read the same, one reads what normalization gives, and the last gives the scores. */
 const spec = `dims: { batch: 4, seq: 8, d: 16 }
@@ -30,10 +31,11 @@ layers:
 function productsOf(
   name: string,
   options: Readonly<Record<string, string>>,
+  mode: Mode = 'training',
 ): ReadonlyMap<string, LoweredOperator> {
   const { training, issues } = estimateModel(openLayerSpec(spec, 'm.layers.yaml'), [{ gpus: 1 }]);
   if (training === undefined) throw new Error(JSON.stringify(issues));
-  const { operators } = resolveFramework({ name, options }).behaviour.lower(training, 'fp8', 'training');
+  const { operators } = resolveFramework({ name, options }).behaviour.lower(training, 'fp8', mode);
   const found = new Map<string, LoweredOperator>();
   for (const layer of training.analysis.layers)
     for (const index of layer.operators) {
@@ -68,6 +70,10 @@ test.each(frameworks)(
   },
 );
 
+/** Bytes that casts read and write. */
+const moved = (kernels: LoweredOperator['forward'] = []): number =>
+  kernels.reduce((total, { castsOperand, bytes }) => total + (castsOperand === true ? bytes : 0), 0);
+
 /** Rows, and elements of what layers read, hold and give. */
 const rows = 4 * 8;
 const left = { read: rows * 16, held: 16 * 32, given: rows * 32 };
@@ -98,8 +104,18 @@ test.each([
   '%s %j: bytes that casts for `%s` move, in forward, for its input and its weight',
   (name, options, layer, expected) => {
     const product = productsOf(name, options).get(layer);
-    const moved = (kernels: LoweredOperator['forward'] = []): number =>
-      kernels.reduce((total, { castsOperand, bytes }) => total + (castsOperand === true ? bytes : 0), 0);
     expect([product?.forward, product?.backwardData, product?.backwardWeight].map(moved)).toEqual(expected);
   },
 );
+
+test.each([
+  ['pytorch-ddp', {}, 33],
+  ['pytorch-ddp', { compile: 'true' }, 3],
+] as const)('%s %j: weights are cast before inference', (name, options, each) => {
+  const product = productsOf(name, options, 'inference').get('up');
+  expect([product?.forward, product?.backwardData, product?.backwardWeight].map(moved)).toEqual([
+    each * up.read,
+    0,
+    0,
+  ]);
+});

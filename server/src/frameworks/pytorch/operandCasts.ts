@@ -19,7 +19,7 @@ const noCasts: OperandCasts = { forward: noKernels, backwardData: noKernels, bac
  * documentation, "FP8 data types": TN). Operators are given in the order in which they run: layers that read the same share its casts.
  */
 export function operandCasts(
-  { storage, training }: Pick<EagerStep, 'storage' | 'training'>,
+  { storage, training, mode }: Pick<EagerStep, 'storage' | 'training' | 'mode'>,
   scaling: Fp8Scaling,
 ): (typed: TypedOperator) => OperandCasts {
   const cast = new Set<string>();
@@ -38,7 +38,11 @@ export function operandCasts(
     const isFused = scaling === 'transformer-engine' && isNormalized(training, source);
     const { forward, transposed } = isFused ? castByNorm : usual;
     return {
-      forward: [...(isFirst ? kernels(read, forward) : noKernels), ...kernels(held, weight)],
+      // In inference weights are cast when they are loaded.
+      forward: [
+        ...(isFirst ? kernels(read, forward) : noKernels),
+        ...(mode === 'training' ? kernels(held, weight) : noKernels),
+      ],
       backwardData: [...kernels(given, gradient), ...kernels(held, weightTransposed)],
       backwardWeight: isFirst ? kernels(read, transposed) : noKernels,
     };
