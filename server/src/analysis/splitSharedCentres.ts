@@ -17,9 +17,15 @@ export interface SplitCentres {
   readonly issues: readonly Issue[];
 }
 
-export function splitSharedCentres(nodes: readonly FlatNode[], { producerName }: OnnxModel): SplitCentres {
-  const isRecorded = nodes.some(({ node }) => node.metadata.has('pkg.torch.onnx.fx_node'));
+export function splitSharedCentres(
+  nodes: readonly FlatNode[],
+  { producerName, operatorSets }: OnnxModel,
+): SplitCentres {
+  const isRecorded = nodes.some(({ node }) =>
+    [...node.metadata.keys()].some((key) => key.startsWith('pkg.torch.onnx.')),
+  );
   if (producerName !== 'pytorch' || isRecorded) return { nodes, issues: [] };
+  const opset = operatorSets.find(({ domain }) => domain === '')?.version;
   const producers = new Map<string, OnnxNode>();
   const readers = new Map<string, OnnxNode[]>();
   for (const { node } of nodes) {
@@ -39,6 +45,7 @@ export function splitSharedCentres(nodes: readonly FlatNode[], { producerName }:
   for (const flat of nodes) {
     const { type, inputs, outputs } = flat.node;
     if (type !== 'Sub' || !isMeanOf(inputs[1], inputs[0], producers)) continue;
+    if (isOfLayerNorm(producers.get(inputs[1] ?? ''), opset)) continue;
     const both = readers.get(outputs[0] ?? '') ?? [];
     const rest = both.filter((node) => !isSquareOfStatistic(node));
     const [other] = rest;
@@ -72,6 +79,16 @@ function readingAgain(flat: FlatNode, { node: difference, ...rest }: FlatNode): 
       node: { ...flat.node, inputs: flat.node.inputs.map((name) => (name === output ? again : name)) },
     },
   ];
+}
+
+/**
+ * Before opset 17 the exporter writes `F.layer_norm` out itself, over the last axes (2.x torch/onnx/symbolic_opset9.py, `layer_norm`):
+ * one kernel, whose difference is in no program.
+ */
+function isOfLayerNorm(mean: OnnxNode | undefined, opset: number | undefined): boolean {
+  if (opset === undefined || opset >= 17) return false;
+  const axes = mean?.attributes.get('axes');
+  return axes?.kind === 'ints' && axes.value.every((axis, place, { length }) => axis === place - length);
 }
 
 const isAverage = ({ type }: OnnxNode): boolean => type === 'ReduceMean' || type === 'ReduceSum';

@@ -259,7 +259,7 @@ function series(
       : [`<path class="band band-${index}" d="${pathOf([...low, ...high.toReversed()])}Z"/>`]),
     `<path class="curve curve-${index}" d="${pathOf(curve)}"/>`,
     ...known.map((mark) => {
-      const note = `${title === '' ? '' : `${title}: `}${mark.gpus} GPUs: ${formatPercent(mark.efficiency)}, ${formatRate(mark.throughput)}, ${mark.limit}`;
+      const note = `${title === '' ? '' : `${title}: `}${mark.gpus} ${mark.gpus === 1 ? 'GPU' : 'GPUs'}: ${formatPercent(mark.efficiency)}, ${formatRate(mark.throughput)}, ${mark.limit}`;
       return pointMark(x.at(mark.gpus), y.at(of(mark)), index, note, mark.fits);
     }),
   ];

@@ -86,11 +86,12 @@ function layerOf(analysis: ModelAnalysis, name: string): string | undefined {
     .at(-1);
 }
 
-/** Where the program has a parameter, whose name an exporter may have replaced. */
+/** Where the program has a parameter, whose name an exporter may have replaced. What repeats blocks is a spec, and has its own. */
 function pathOf(
-  { graph }: ModelAnalysis,
+  { graph, folded }: ModelAnalysis,
   { name, operators }: Pick<Parameter, 'name' | 'operators'>,
 ): string {
+  if (folded !== undefined) return name;
   const source = graph.values.get(name)?.literal?.origin?.foldedFrom?.[0];
   const [first] = operators;
   const scope = first === undefined ? undefined : graph.operators[first]?.scope.at(-1);
