@@ -181,7 +181,7 @@ it('renders a table', () => {
     layer           type    output      params     forward    backward     time  bound      saved    comm  exposed
     /fc             Linear  4×128×3072  2.36 M  2.42 GFLOP  4.83 GFLOP  60.0 µs  compute  768 KiB  120 µs  80.0 µs
     /odd, "quoted"  Odd     ?                            ?           ?        ?                 ?
-    1 more have no cost (views, shape arithmetic)
+    1 more has no cost (views, shape arithmetic)
 
     step time   ≥ 170 µs             forward ≥ 20.0 µs, backward ≥ 40.0 µs, update 30.0 µs, 80.0 µs of 120 µs communication exposed
     throughput  ≤ 188,235 samples/s  weak scaling efficiency 53 %, MFU 14 %

@@ -39,7 +39,7 @@ export function renderTable(report: Report, width?: number, isSummary = false, t
     ...(top === undefined
       ? []
       : [`the ${listed.length} most expensive of ${costing.length} layers, repeated ones in one row`]),
-    ...(free > 0 ? [`${free} more have no cost (views, shape arithmetic)`] : []),
+    ...(free > 0 ? [`${free} more ${free === 1 ? 'has' : 'have'} no cost (views, shape arithmetic)`] : []),
     '',
   ]);
 }
