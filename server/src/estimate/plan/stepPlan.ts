@@ -264,7 +264,7 @@ function predictStep(training: TrainingGraph, scenario: Scenario, cluster: Clust
 }
 
 /** For which the GPU waits in a step for its host, beside launches. */
-export function waitsOf(plan: StepPlan): Estimate<Seconds> {
+function waitsOf(plan: StepPlan): Estimate<Seconds> {
   const ofUpdate = updateWaits(plan, plan.updateTimes);
   return estimateOf((bound) => seconds(ofUpdate[bound] + passesOf(plan.scenario) * passWaitOf(plan, bound)));
 }

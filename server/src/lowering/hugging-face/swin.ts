@@ -8,14 +8,7 @@ import { type Attention, attentionLines } from './attentionLines.ts';
 import { type ConfigFields, labelsOf } from './configFields.ts';
 import { layerNorm } from './normalizations.ts';
 import type { SpecParts } from './specText.ts';
-
-interface Stage {
-  readonly channels: number;
-  readonly heads: number;
-  /** Patches along each side of the image, and of a window. */
-  readonly side: number;
-  readonly window: number;
-}
+import { checkStage, joinedLines, type Stage, windowLines } from './swinWindows.ts';
 
 export function swin(fields: ConfigFields, name: string): SpecParts {
   const norm = (size: number): string => layerNorm(fields.number('layer_norm_eps', 1e-5))(String(size));
@@ -97,20 +90,11 @@ const dropoutOf = (fields: ConfigFields): string | undefined => {
   return share > 0 ? `Dropout(${share})` : undefined;
 };
 
-function checkStage(fields: ConfigFields, { side, window, channels, heads }: Stage, isHalved: boolean): void {
-  if (side < window || side % window !== 0 || (isHalved && side % 2 === 1))
-    fields.problems.push(
-      '`image_size` gives a stage that windows of `window_size` do not divide, and padding is not known here',
-    );
-  if (channels % heads !== 0) fields.problems.push('`num_heads` must divide the channels of every stage');
-}
-
 function blockLines(fields: ConfigFields, stage: Stage, isShifted: boolean): readonly string[] {
   const { channels, heads, side, window } = stage;
   const count = Math.floor(side / window) ** 2;
-  const along = Math.floor(side / window);
   const area = window ** 2;
-  const shift = Math.floor(window / 2);
+  const shift = isShifted ? Math.floor(window / 2) : undefined;
   const norm = layerNorm(fields.number('layer_norm_eps', 1e-5))(String(channels));
   const drop = dropoutOf(fields);
   const path = fields.number('drop_path_rate', 0);
@@ -142,10 +126,7 @@ function blockLines(fields: ConfigFields, stage: Stage, isShifted: boolean): rea
       : []),
     `layernorm_before: ${norm} from input`,
     `rows: reshape(batch, ${side}, ${side}, ${channels})`,
-    ...(isShifted ? [`rolled: roll((-${shift}, -${shift}), (1, 2))`] : []),
-    `cut: reshape(batch, ${along}, ${window}, ${along}, ${window}, ${channels})`,
-    'turned: transpose(2, 3)',
-    `windows: reshape(batch*${count}, ${area}, ${channels})`,
+    ...windowLines(stage, shift),
     ...attentionLines(attention, {
       source: 'windows',
       length: String(area),
@@ -153,11 +134,7 @@ function blockLines(fields: ConfigFields, stage: Stage, isShifted: boolean): rea
       rows: `batch*${count}`,
     }),
     ...(drop === undefined ? [] : [`attention_dropout: ${drop}`]),
-    `uncut: reshape(batch, ${along}, ${along}, ${window}, ${window}, ${channels})`,
-    'turned_back: transpose(2, 3)',
-    `${isShifted ? 'shifted_rows' : 'all_rows'}: reshape(batch, ${side}, ${side}, ${channels})`,
-    ...(isShifted ? [`rolled_back: roll((${shift}, ${shift}), (1, 2))`] : []),
-    `attended: reshape(batch, ${side ** 2}, ${channels})`,
+    ...joinedLines(stage, shift),
     ...(path > 0 ? [`drop_path: StochasticDepth(${path}, 'row')`] : []),
     `residual: add(input, ${path > 0 ? 'drop_path' : 'attended'})`,
     `layernorm_after: ${norm}`,

@@ -9,14 +9,7 @@ import { dropoutLines } from './dropoutLines.ts';
 import { layerNorm } from './normalizations.ts';
 import type { SpecParts } from './specText.ts';
 import { mostLayers } from './swin.ts';
-
-interface Stage {
-  readonly channels: number;
-  readonly heads: number;
-  /** Patches along each side of the image, and of a window. */
-  readonly side: number;
-  readonly window: number;
-}
+import { checkStage, joinedLines, type Stage, windowLines } from './swinWindows.ts';
 
 export function swinV2(fields: ConfigFields, name: string): SpecParts {
   const width = fields.size('embed_dim');
@@ -102,21 +95,13 @@ export function swinV2(fields: ConfigFields, name: string): SpecParts {
   };
 }
 
-function checkStage(fields: ConfigFields, { side, window, channels, heads }: Stage, isHalved: boolean): void {
-  if (side < 1 || side % window !== 0 || (isHalved && side % 2 === 1))
-    fields.problems.push(
-      '`image_size` gives a stage that windows of `window_size` do not divide, and padding is not known here',
-    );
-  if (channels % heads !== 0) fields.problems.push('`num_heads` must divide the channels of every stage');
-}
-
 function blockLines(fields: ConfigFields, stage: Stage, isShifted: boolean, path: number): readonly string[] {
   const { channels, heads, side, window } = stage;
   const along = Math.floor(side / window);
   const count = along ** 2;
   const area = window ** 2;
   const head = Math.floor(channels / heads);
-  const shift = Math.floor(fields.size('window_size') / 2);
+  const shift = isShifted ? Math.floor(fields.size('window_size') / 2) : undefined;
   const norm = layerNorm(fields.number('layer_norm_eps', 1e-5))(String(channels));
   const bias = fields.flag('qkv_bias', true) ? '' : ', bias=False';
   const share = fields.number('hidden_dropout_prob', 0);
@@ -139,10 +124,7 @@ function blockLines(fields: ConfigFields, stage: Stage, isShifted: boolean, path
   ];
   return [
     `rows: reshape(input, batch, ${side}, ${side}, ${channels})`,
-    ...(isShifted ? [`rolled: roll((-${shift}, -${shift}), (1, 2))`] : []),
-    `cut: reshape(batch, ${along}, ${window}, ${along}, ${window}, ${channels})`,
-    'turned: transpose(2, 3)',
-    `windows: reshape(${rows}, ${area}, ${channels})`,
+    ...windowLines(stage, shift),
     ...projected('query'),
     ...projected('key'),
     ...projected('value'),
@@ -180,11 +162,7 @@ function blockLines(fields: ConfigFields, stage: Stage, isShifted: boolean, path
     `merged: reshape(${rows}, ${area}, ${channels})`,
     `attention_dense: Linear(${channels})`,
     ...dropoutLines('attention_dropout', fields.number('attention_probs_dropout_prob', 0)),
-    `uncut: reshape(batch, ${along}, ${along}, ${window}, ${window}, ${channels})`,
-    'turned_back: transpose(2, 3)',
-    `${isShifted ? 'shifted_rows' : 'all_rows'}: reshape(batch, ${side}, ${side}, ${channels})`,
-    ...(isShifted ? [`rolled_back: roll((${shift}, ${shift}), (1, 2))`] : []),
-    `attended: reshape(batch, ${side ** 2}, ${channels})`,
+    ...joinedLines(stage, shift),
     `layernorm_before: ${norm}`,
     ...skip('attention_path'),
     `residual: add(input, ${path > 0 ? 'attention_path' : 'layernorm_before'})`,
