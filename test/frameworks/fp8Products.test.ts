@@ -32,8 +32,9 @@ function productsOf(
   name: string,
   options: Readonly<Record<string, string>>,
   mode: Mode = 'training',
+  freeze: readonly string[] = [],
 ): ReadonlyMap<string, LoweredOperator> {
-  const { training, issues } = estimateModel(openLayerSpec(spec, 'm.layers.yaml'), [{ gpus: 1 }]);
+  const { training, issues } = estimateModel(openLayerSpec(spec, 'm.layers.yaml'), [{ gpus: 1, freeze }]);
   if (training === undefined) throw new Error(JSON.stringify(issues));
   const { operators } = resolveFramework({ name, options }).behaviour.lower(training, 'fp8', mode);
   const found = new Map<string, LoweredOperator>();
@@ -77,6 +78,7 @@ const moved = (kernels: LoweredOperator['forward'] = []): number =>
 /** Rows, and elements of what layers read, hold and give. */
 const rows = 4 * 8;
 const left = { read: rows * 16, held: 16 * 32, given: rows * 32 };
+const first = { read: rows * 16, held: 16 * 16, given: rows * 16 };
 const up = { read: rows * 16, held: 16 * 24, given: rows * 24 };
 
 test.each([
@@ -96,6 +98,8 @@ test.each([
     [3 * up.read + 5 * up.held, 4 * up.given + 3 * up.held, 3 * up.read],
   ],
   ['pytorch-ddp', { compile: 'true' }, 'right', [5 * left.held, 4 * left.given + 3 * left.held, 0]],
+  // Nobody asks for the gradient of the batch: that of what the layer gives is cast for its weight alone.
+  ['pytorch-ddp', {}, 'first', [33 * (first.read + first.held), 0, 35 * first.given + 29 * first.read]],
   // Normalization gives fp8, which is transposed; else one kernel writes both layouts.
   ['megatron', {}, 'up', [0, 4 * up.given, 2 * up.read]],
   ['megatron', {}, 'left', [4 * left.read, 4 * left.given, 0]],
@@ -116,6 +120,15 @@ test.each([
   expect([product?.forward, product?.backwardData, product?.backwardWeight].map(moved)).toEqual([
     each * up.read,
     0,
+    0,
+  ]);
+});
+
+test('for a frozen layer nothing is cast that the gradient of its weight alone reads', () => {
+  const product = productsOf('pytorch-ddp', {}, 'training', ['up']).get('up');
+  expect([product?.forward, product?.backwardData, product?.backwardWeight].map(moved)).toEqual([
+    33 * (up.read + up.held),
+    35 * up.given + 29 * up.held,
     0,
   ]);
 });

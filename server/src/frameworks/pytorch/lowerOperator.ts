@@ -61,7 +61,10 @@ export function operatorLowering(
     const loss = lowerCrossEntropy(step, typed, { forward: whole, backwardData, saved });
     if (loss !== undefined) return loss;
     const forward = dropped(withInstructions(whole, instructionsOf(step, typed, 'forward')), operator);
-    const scaled = operandCastsOf(typed);
+    const scaled = operandCastsOf(typed, {
+      ofInput: backwardData.length > 0,
+      ofWeight: backwardWeight.length > 0,
+    });
     const own = [...casts.forward, ...copies, ...scaled.forward];
     const ownBackward = [...casts.backwardData, ...copies, ...scaled.backwardData];
     return {

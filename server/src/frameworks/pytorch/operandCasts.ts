@@ -12,23 +12,32 @@ interface OperandCasts {
   readonly backwardWeight: readonly KernelWork[];
 }
 
+/** Whether there is a gradient of what a layer reads, and of its weight. */
+interface GradientProducts {
+  readonly ofInput: boolean;
+  readonly ofWeight: boolean;
+}
+
 const noCasts: OperandCasts = { forward: noKernels, backwardData: noKernels, backwardWeight: noKernels };
 
 /**
  * Products of fp8 read both operands along what is summed: each operand is cast as it lies and transposed (NVIDIA, cuBLAS 12
  * documentation, "FP8 data types": TN). Operators are given in the order in which they run: layers that read the same share its casts.
+ * `gradients`: the products of backward that there are; without one nothing is cast for it.
  */
 export function operandCasts(
   { storage, training, mode }: Pick<EagerStep, 'storage' | 'training' | 'mode'>,
   scaling: Fp8Scaling,
-): (typed: TypedOperator) => OperandCasts {
-  const cast = new Set<string>();
-  return ({ operator, cost, type, environment }) => {
+): (typed: TypedOperator, gradients: GradientProducts) => OperandCasts {
+  const [cast, transposedBefore] = [new Set<string>(), new Set<string>()];
+  return ({ operator, cost, type, environment }, { ofInput, ofWeight }) => {
     if (type.dtype !== 'fp8') return noCasts;
     const { read, held, given } = sizesOf(cost);
     const source = storage(operator.inputs[0] ?? '');
     const isFirst = !cast.has(source);
+    const isTransposed = ofWeight && !transposedBefore.has(source);
     cast.add(source);
+    if (ofWeight) transposedBefore.add(source);
     const kernels = (elements: number, bytesPerElement: readonly number[]): readonly KernelWork[] =>
       bytesPerElement.map((moved) => ({
         ...elementwiseKernel(moved * elements, 0, environment),
@@ -43,8 +52,11 @@ export function operandCasts(
         ...(isFirst ? kernels(read, forward) : noKernels),
         ...(mode === 'training' ? kernels(held, weight) : noKernels),
       ],
-      backwardData: [...kernels(given, gradient), ...kernels(held, weightTransposed)],
-      backwardWeight: isFirst ? kernels(read, transposed) : noKernels,
+      backwardData: ofInput ? [...kernels(given, gradient), ...kernels(held, weightTransposed)] : noKernels,
+      backwardWeight: [
+        ...(ofWeight && !ofInput ? kernels(given, gradient) : noKernels),
+        ...(isTransposed ? kernels(read, transposed) : noKernels),
+      ],
     };
   };
 }
