@@ -144,7 +144,7 @@ function totalsOf(
       work.backward += cost.backwardData.flops + cost.backwardWeight.flops;
     }
   }
-  const { peakAt, largestBatch, ...kinds } = memory;
+  const { peakAt, largestBatch, mostOfPhases: _, ...kinds } = memory;
   const { operator: peakOperator, ...atPeak } = peakAt;
   const peakLayer = peakOperator === undefined ? undefined : layerOfOperators(training)[peakOperator];
   // Unknown work in backward may hide communication, and adds to what the step computes: both stay open.

@@ -119,15 +119,20 @@ function balancedStages(
   for (let stage = 2; stage <= stages; stage += 1) {
     const starts: number[] = [];
     const known = slowest;
+    const timeFrom = (from: number, to: number): number => Math.max(itemAt(known, from), timeOf(from, to));
     slowest = Array.from({ length: count + 1 }, (_, to) => {
-      let best = Number.POSITIVE_INFINITY;
-      for (let from = stage - 1; from < to; from += 1) {
-        const time = Math.max(itemAt(known, from), timeOf(from, to));
-        if (time >= best) continue;
-        best = time;
-        starts[to] = from;
+      if (to < stage) return Number.POSITIVE_INFINITY;
+      // The stages before take longer the more blocks they have, and this one less: the best lies where they meet.
+      let [from, behind] = [stage - 1, to - 1];
+      while (from < behind) {
+        const middle = (from + behind) >> 1;
+        if (itemAt(known, middle) >= timeOf(middle, to)) behind = middle;
+        else from = middle + 1;
       }
-      return best;
+      // Of cuts that take as long the first is taken.
+      while (from > stage - 1 && timeFrom(from - 1, to) <= timeFrom(from, to)) from -= 1;
+      starts[to] = from;
+      return timeFrom(from, to);
     });
     lastBegins.push(starts);
   }

@@ -4,6 +4,8 @@
  * A rank has one stage of the model or several, which are then called its chunks.
  */
 
+import { LruCache } from '../model/lruCache.ts';
+import { isSameContent } from '../model/sameContent.ts';
 import type { PipelineScheduleName } from '../model/scenario.ts';
 import { halfMemoryV, leastMemoryV } from './memorySchedules.ts';
 import type { PipelineAction, PipelineSchedule, PipelineShape } from './pipelineAction.ts';
@@ -17,8 +19,20 @@ import { dualPipeV, zeroBubbleV } from './vSchedules.ts';
  * `ScheduleInterleavedZeroBubble`; Qi et al., arXiv:2401.10241, section 2 (ZB-H1, ZB-H2). Those in a V: `vSchedules.ts` and
  * `memorySchedules.ts`.
  */
-export const pipelineSchedule = (name: PipelineScheduleName, shape: PipelineShape): PipelineSchedule =>
-  schedules[name](shape);
+export function pipelineSchedule(name: PipelineScheduleName, shape: PipelineShape): PipelineSchedule {
+  const asked = { name, shape };
+  const schedule = known.find(asked) ?? schedules[name](shape);
+  known.keep(asked, schedule);
+  return schedule;
+}
+
+/** The bounds of a step are laid out by one schedule, and so are layouts that differ in their kernels alone. */
+const known = new LruCache<AskedSchedule, PipelineSchedule>(isSameContent, 8);
+
+interface AskedSchedule {
+  readonly name: PipelineScheduleName;
+  readonly shape: PipelineShape;
+}
 
 type ActionsOfRank = (shape: PipelineShape, rank: number) => readonly PipelineAction[];
 

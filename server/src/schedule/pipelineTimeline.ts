@@ -1,6 +1,7 @@
 /** A pipeline's schedule on its ranks: each does its actions in order, an action when what it needs has arrived. */
 
-import { floatAt, intAt } from '../model/at.ts';
+import { floatAt, intAt, itemAt } from '../model/at.ts';
+import { lazy } from '../model/lazy.ts';
 import { type Seconds, seconds } from '../model/units.ts';
 import type { PipelineAction, PipelineSchedule } from './pipelineAction.ts';
 
@@ -18,7 +19,11 @@ export interface PipelineWork {
 }
 
 export interface PipelineTimeline {
-  /** By rank: in the order of its schedule. */
+  readonly schedule: PipelineSchedule;
+  /** By rank, aligned with its schedule: when each action begins and ends. */
+  readonly begun: readonly Float64Array[];
+  readonly ended: readonly Float64Array[];
+  /** By rank: the same as one list, made when it is first read: to draw it. */
   readonly actions: readonly (readonly TimedAction[])[];
   /** By rank: when it is free again, from the start of the first action of all. */
   readonly ends: Float64Array;
@@ -45,15 +50,19 @@ export function pipelineTimeline(work: PipelineWork): PipelineTimeline | undefin
   const forwardArrivals = new Float64Array(stages * microBatches).fill(Number.NaN);
   const backwardArrivals = forwardArrivals.slice();
   forwardArrivals.fill(0, 0, microBatches);
-  const actions: TimedAction[][] = schedule.map(() => []);
+  const begun = schedule.map((own) => new Float64Array(own.length));
+  const ended = schedule.map((own) => new Float64Array(own.length));
   const free = new Float64Array(ranks);
   const busy = new Float64Array(ranks);
   const next = new Int32Array(ranks);
   for (let progress = true; progress; ) {
     progress = false;
-    for (const [rank, own] of schedule.entries()) {
+    for (let rank = 0; rank < ranks; rank += 1) {
+      const own = itemAt(schedule, rank);
+      const [starts, stops] = [itemAt(begun, rank), itemAt(ended, rank)];
       for (;;) {
-        const action = own[intAt(next, rank)];
+        const at = intAt(next, rank);
+        const action = own[at];
         if (action === undefined) break;
         const { pass, stage, microBatch } = action;
         const isForward = pass === 'forward';
@@ -73,16 +82,36 @@ export function pipelineTimeline(work: PipelineWork): PipelineTimeline | undefin
         if (isForward && isLast) backwardArrivals[stage * microBatches + microBatch] = end;
         else if (isForward) forwardArrivals[(stage + 1) * microBatches + microBatch] = end + sending;
         else if (!isLast) backwardArrivals[(stage - 1) * microBatches + microBatch] = end + sending;
-        actions[rank]?.push({ ...action, start: seconds(start), end: seconds(end) });
+        starts[at] = start;
+        stops[at] = end;
         free[rank] = sendsBeside ? end : end + sending;
         busy[rank] = floatAt(busy, rank) + time;
-        next[rank] = intAt(next, rank) + 1;
+        next[rank] = at + 1;
         progress = true;
       }
     }
   }
   if (schedule.some((own, rank) => next[rank] !== own.length)) return undefined;
-  return { actions, ends: free, busy, alive: mostAlive(schedule, stages) };
+  const actions = lazy(() =>
+    schedule.map((own, rank) =>
+      own.map((action, at) => ({
+        ...action,
+        start: seconds(floatAt(itemAt(begun, rank), at)),
+        end: seconds(floatAt(itemAt(ended, rank), at)),
+      })),
+    ),
+  );
+  return {
+    schedule,
+    begun,
+    ended,
+    get actions() {
+      return actions();
+    },
+    ends: free,
+    busy,
+    alive: mostAlive(schedule, stages),
+  };
 }
 
 function timeOf({ forward, backward, weight }: PipelineWork, { pass, stage }: PipelineAction): number {

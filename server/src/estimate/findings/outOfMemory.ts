@@ -9,7 +9,7 @@ import { type Bytes, bytes } from '../../model/units.ts';
 import { memoryOf } from '../memory/memoryOf.ts';
 import { isLong, placeableBatch } from '../memory/placeableBatch.ts';
 import { fitsAtBest, runtimeReserve, withRuntime } from '../memory/reservedMemory.ts';
-import type { StepMemory } from '../memory/stepMemory.ts';
+import type { MemoryKinds, StepMemory } from '../memory/stepMemory.ts';
 import { tightestGpu } from '../memory/tightestGpu.ts';
 import { type HeldTables, heldTables } from '../plan/heldTables.ts';
 import { type StepPlan, timesOf } from '../plan/stepPlan.ts';
@@ -144,7 +144,7 @@ export const largestBatch = (memory: StepMemory): number =>
 
 /** The words for the part that takes the most, and its size. */
 export function largestKind(
-  memory: Omit<StepMemory, 'peakAt' | 'largestBatch'>,
+  memory: MemoryKinds,
   learns: boolean,
 ): readonly [string, ReturnType<typeof bytes>] {
   const kinds = [

@@ -13,6 +13,7 @@
 
 import type { GpuProfile } from '../../hardware/clusterProfile.ts';
 import { floatAt } from '../../model/at.ts';
+import { lazy } from '../../model/lazy.ts';
 import type { PeakMemory } from '../../model/stepCost.ts';
 import { sumOf } from '../../model/sumOf.ts';
 import { type Bytes, bytes } from '../../model/units.ts';
@@ -34,9 +35,14 @@ export interface StepMemory {
   readonly peak: Bytes;
   readonly capacity: Bytes;
   readonly peakAt: PeakMoment;
+  /** The most of forward, of backward and of the update, as far as a step has them; of alike moments the first that runs. */
+  readonly mostOfPhases: () => readonly PeakMoment[];
   /** What a batch may have at most so that a step needs no more than `room`; 0 where none fits. */
   readonly largestBatch: (room: number) => number;
 }
+
+/** Bytes by kind alone. */
+export type MemoryKinds = Omit<StepMemory, 'peakAt' | 'mostOfPhases' | 'largestBatch'>;
 
 /** The candidate of the peak, by the index of an operator; absent in the update. */
 export interface PeakMoment extends Omit<PeakMemory, 'layer'> {
@@ -73,6 +79,14 @@ export function stepMemory(plan: StepPlan, state: ModelState): StepMemory {
     peak: bytes(always + sizeOf(peak)),
     capacity: tightestGpu(plan).memory.value,
     peakAt: momentOf(peak, state, library),
+    mostOfPhases: lazy(() => {
+      const most = [
+        ...peakOf('forward', forward),
+        ...peakOf('backward', backward, 'of the last'),
+        ...(learns ? [update] : []),
+      ];
+      return most.map((candidate) => momentOf(candidate, state, library));
+    }),
     largestBatch: (room) => largestBatch(room - always, [forward, backward], update, training.batch),
   };
 }
@@ -156,13 +170,10 @@ const noMoments: PassCandidates = { copies: nothing, gradients: nothing, kept: n
 /** What is kept by then, and what nothing keeps; autocast holds its copies of weights until forward ends. */
 function forwardOf(plan: StepPlan, unkept: Float64Array, { gradients, cache }: ModelState): PassCandidates {
   const { activations, weightCopies, recopied } = plan.saved;
-  const kept = runningSum(activations, cache);
-  const copies = runningSum(weightCopies, 0);
-  const held = runningSum(recopied, 0);
   return {
-    copies: copies.map((size, index) => size + floatAt(held, index)),
+    copies: added(runningSum(weightCopies, 0), runningSum(recopied, 0)),
     gradients: new Float64Array(unkept.length).fill(addsToGradients(plan) ? gradients : 0),
-    kept: unkept.map((size, index) => size + floatAt(kept, index)),
+    kept: added(unkept, runningSum(activations, cache)),
     workspace: new Float64Array(unkept.length),
   };
 }
@@ -179,19 +190,23 @@ function backwardOf(plan: StepPlan, between: Float64Array, inputs: number): Pass
       ? addedGradients(training, sumOf(beforeShards(parameters, heldSums(plan), shards)), sizes, shards)
       : parameterGradients(training, between.length, sizes).map((size) => size / shards),
     kept: runningSum(saved.activations, held),
-    workspace: between.map((size, index) => size + floatAt(saved.recomputed, index)),
+    workspace: added(between, saved.recomputed),
   };
 }
 
-/** The candidate of a pass that needs the most; none where there is none. */
-function peakOf(phase: PeakCandidate['phase'], pass: PassCandidates): readonly PeakCandidate[] {
+/** The candidate of a pass that needs the most, the first or the last of several; none where there is none. */
+function peakOf(
+  phase: PeakCandidate['phase'],
+  pass: PassCandidates,
+  ofAlike: 'of the first' | 'of the last' = 'of the first',
+): readonly PeakCandidate[] {
   const { copies, gradients, kept, workspace } = pass;
   let best = -1;
   let most = Number.NEGATIVE_INFINITY;
   for (let index = 0; index < kept.length; index += 1) {
     const size =
       floatAt(copies, index) + floatAt(gradients, index) + floatAt(kept, index) + floatAt(workspace, index);
-    if (size <= most) continue;
+    if (size < most || (size === most && ofAlike === 'of the first')) continue;
     most = size;
     best = index;
   }
@@ -240,6 +255,13 @@ function mostOf(column: Float64Array): number {
   let most = 0;
   for (let index = 0; index < column.length; index += 1) most = Math.max(most, floatAt(column, index));
   return most;
+}
+
+function added(left: Float64Array, right: Float64Array): Float64Array {
+  const sums = new Float64Array(left.length);
+  for (let index = 0; index < sums.length; index += 1)
+    sums[index] = floatAt(left, index) + floatAt(right, index);
+  return sums;
 }
 
 function runningSum(column: Float64Array, start: number): Float64Array {

@@ -23,7 +23,8 @@ import { unknownParts } from '../unknownParts.ts';
 import { bubbleOf, exchangeTimeOf, type LaidOutStep, layOutStep, stagesOf } from './laidOutStep.ts';
 import { collectivesOfLayers, wholeLayers } from './layersOfWorkers.ts';
 import { layoutFindings } from './layoutFindings.ts';
-import { type ParallelPlan, parallelTimes, surerStages } from './parallelPlan.ts';
+import type { ParallelPlan } from './parallelPlan.ts';
+import { parallelTimes, surerStages } from './parallelTimes.ts';
 import type { RankMemory } from './rankMemory.ts';
 import { shardingsOfLayers } from './shardingsOfLayers.ts';
 

@@ -4,17 +4,15 @@ import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
 import { floatAt, itemAt } from '../../model/at.ts';
 import { lazy } from '../../model/lazy.ts';
+import { memoizeRecent } from '../../model/memoizeRecent.ts';
 import type { ParallelScenario, Scenario } from '../../model/scenario.ts';
 import type { MeshAxis } from '../../parallel/division.ts';
+import { memoryOf } from '../memory/memoryOf.ts';
 import { type ReservedMemory, reservedMemory } from '../memory/reservedMemory.ts';
-import { passesOf } from '../plan/stepPlan.ts';
-import {
-  type ParallelPlan,
-  type ParallelTimes,
-  parallelTimes,
-  planParallel,
-  type StagePlan,
-} from './parallelPlan.ts';
+import type { StepMemory } from '../memory/stepMemory.ts';
+import { passesOf, type StepPlan } from '../plan/stepPlan.ts';
+import { type ParallelPlan, planParallel, type StagePlan } from './parallelPlan.ts';
+import { type ParallelTimes, parallelTimes } from './parallelTimes.ts';
 import { type RankMemory, rankMemory } from './rankMemory.ts';
 
 export interface LaidOutStep {
@@ -42,10 +40,13 @@ export function layOutStep(
   const plan = planParallel(training, scenario, parallel, cluster);
   const times = plan && parallelTimes(plan, cluster, 'middle');
   if (plan === undefined || times === undefined) return undefined;
+  const held: StepMemory[] = [];
+  for (const { like, plan: own } of plan.stages)
+    held.push(like === undefined ? memoryOfStage(own, 'one micro-batch') : itemAt(held, like));
   const memories = plan.ranks.map((own, rank) =>
     rankMemory(
-      new Map(own.map((stage) => [stage, itemAt(plan.stages, stage).plan])),
-      itemAt(times.timeline.actions, rank),
+      own.map((stage) => ({ stage, memory: itemAt(held, stage) })),
+      itemAt(times.timeline.schedule, rank),
     ),
   );
   const fullest = memories.reduce((most, memory, rank) => {
@@ -55,6 +56,12 @@ export function layOutStep(
   const reserved = lazy(() => reservedMemory(itemAt(plan.stages, stage).plan, peak));
   return { training, scenario, parallel, cluster, plan, times, memories, fullest, reserved };
 }
+
+/** Found once for the plan of a stage: layouts that differ in their schedule have it in common. */
+const memoryOfStage = memoizeRecent(
+  (plan: StepPlan, _: 'one micro-batch'): StepMemory => memoryOf(plan),
+  (known, asked) => known === asked,
+);
 
 /** For which the rank that ends last neither computes nor exchanges what the framework sends. */
 export const bubbleOf = ({ times: { timeline, slowest } }: LaidOutStep): number =>

@@ -3,14 +3,12 @@
  * micro-batches that have gone forward and not yet backward. How many these are follows from the schedule.
  */
 
-import { entryAt } from '../../model/at.ts';
+import { entryAt, floatAt, itemAt } from '../../model/at.ts';
 import type { PeakMemory } from '../../model/stepCost.ts';
 import { type Bytes, bytes } from '../../model/units.ts';
 import type { PipelineAction } from '../../schedule/pipelineAction.ts';
 import { keptBy } from '../../schedule/pipelineTimeline.ts';
-import { memoryOf, momentsOf } from '../memory/memoryOf.ts';
-import type { PeakMoment, StepMemory } from '../memory/stepMemory.ts';
-import type { StepPlan } from '../plan/stepPlan.ts';
+import type { MemoryKinds, PeakMoment, StepMemory } from '../memory/stepMemory.ts';
 
 export interface RankMemory {
   readonly kinds: MemoryKinds;
@@ -22,29 +20,33 @@ export interface RankMemory {
   readonly capacity: Bytes;
 }
 
-type MemoryKinds = Omit<StepMemory, 'peakAt' | 'largestBatch'>;
+/** A stage of a rank, with one micro-batch. */
+export interface StageMemory {
+  readonly stage: number;
+  readonly memory: StepMemory;
+}
 
-/** `plans` are those of the rank's stages, by stage; `actions` what it does. */
-export function rankMemory(
-  plans: ReadonlyMap<number, StepPlan>,
-  actions: readonly PipelineAction[],
-): RankMemory {
-  const memories = new Map([...plans].map(([stage, plan]) => [stage, memoryOf(plan)]));
-  const beside = mostBeside(memories, actions);
-  const [only, ...more] = memories;
-  if (only !== undefined && more.length === 0 && beside.every(({ size }) => size === 0)) {
-    const [stage, { peakAt, largestBatch: _, ...kinds }] = only;
-    return rankMemoryAt({ stage, kinds, moment: peakAt }, kinds.peak);
-  }
-  const candidates = [...plans].flatMap(([stage, plan]): readonly Candidate[] => {
-    const { peakAt: _, largestBatch: __, ...kinds } = entryAt(memories, stage);
-    const fixed = [...memories].flatMap(([other, memory]) => (other === stage ? [] : [memory]));
-    return mostOfPhases(momentsOf(plan)).map((moment): Candidate => {
+/** `stages` are those of the rank; `actions` what it does. */
+export function rankMemory(stages: readonly StageMemory[], actions: readonly PipelineAction[]): RankMemory {
+  const beside = mostBeside(stages, actions);
+  const [only, ...more] = stages;
+  if (
+    only !== undefined &&
+    more.length === 0 &&
+    beside.every(({ forward, backward }) => forward + backward === 0)
+  )
+    return rankMemoryAt(
+      { stage: only.stage, kinds: only.memory, moment: only.memory.peakAt },
+      only.memory.peak,
+    );
+  const candidates = stages.flatMap(({ stage, memory }, place): readonly Candidate[] => {
+    const fixed = stages.flatMap((other) => (other.stage === stage ? [] : [other.memory]));
+    return memory.mostOfPhases().map((moment): Candidate => {
       // In the update no micro-batch is on its way.
-      const others = beside.find((each) => each.stage === stage && each.pass === moment.phase)?.size ?? 0;
+      const others = moment.phase === 'update' ? 0 : itemAt(beside, place)[moment.phase];
       return {
         stage,
-        kinds: withFixed({ ...kinds, activations: bytes(kinds.activations + others) }, fixed),
+        kinds: withFixed({ ...memory, activations: bytes(memory.activations + others) }, fixed),
         moment: withFixed({ ...moment, activations: bytes(moment.activations + others) }, fixed),
       };
     });
@@ -57,7 +59,22 @@ export function rankMemory(
 
 function rankMemoryAt({ stage, kinds, moment }: Candidate, peak: Bytes): RankMemory {
   const { operator, ...peakAt } = moment;
-  return { kinds: { ...kinds, peak }, peakAt, stage, operator, peak, capacity: kinds.capacity };
+  const { parameters, gradients, optimizerState, activations, workspace, communicationBuffers, cache } =
+    kinds;
+  const { capacity } = kinds;
+  return {
+    kinds: {
+      ...{ parameters, gradients, optimizerState, activations, workspace, communicationBuffers },
+      ...(cache === undefined ? {} : { cache }),
+      peak,
+      capacity,
+    },
+    peakAt,
+    stage,
+    operator,
+    peak,
+    capacity,
+  };
 }
 
 interface Candidate {
@@ -66,43 +83,31 @@ interface Candidate {
   readonly moment: PeakMoment;
 }
 
-/** The most that others keep while a stage computes in a pass. */
+/** The most that others keep while a stage computes forward, and while it computes backward; 0 where it does not. */
 interface Beside {
-  readonly stage: number;
-  readonly pass: 'forward' | 'backward';
-  readonly size: number;
+  readonly forward: number;
+  readonly backward: number;
 }
 
-function mostBeside(
-  memories: ReadonlyMap<number, StepMemory>,
-  actions: readonly PipelineAction[],
-): readonly Beside[] {
-  const alive = new Map([...memories.keys()].map((stage) => [stage, 0]));
-  const most = new Map<string, Beside>();
+/** By stage of the rank. */
+function mostBeside(stages: readonly StageMemory[], actions: readonly PipelineAction[]): readonly Beside[] {
+  const alive = new Float64Array(stages.length);
+  const [forward, backward] = [new Float64Array(stages.length), new Float64Array(stages.length)];
+  const kept = Float64Array.from(stages, ({ memory }) => memory.activations);
+  const placeOf = new Map(stages.map(({ stage }, place) => [stage, place]));
   for (const action of actions) {
-    const { stage } = action;
-    const pass = action.pass === 'forward' ? 'forward' : 'backward';
-    const before = entryAt(alive, stage);
-    // Of the stage, all but the micro-batch that it computes.
-    const own = pass === 'forward' ? before : before - 1;
+    const own = entryAt(placeOf, action.stage);
+    const isForward = action.pass === 'forward';
     let size = 0;
-    for (const [each, { activations }] of memories)
-      size += (each === stage ? own : entryAt(alive, each)) * activations;
-    const key = `${pass} ${stage}`;
-    const known = most.get(key);
-    if (known === undefined || size > known.size) most.set(key, { stage, pass, size });
-    alive.set(stage, before + keptBy(action));
+    // Of the stage, all but the micro-batch that it computes.
+    for (let place = 0; place < stages.length; place += 1)
+      size += (floatAt(alive, place) - (place === own && !isForward ? 1 : 0)) * floatAt(kept, place);
+    const most = isForward ? forward : backward;
+    most[own] = Math.max(floatAt(most, own), size);
+    alive[own] = floatAt(alive, own) + keptBy(action);
   }
-  return [...most.values()];
+  return stages.map((_, place) => ({ forward: floatAt(forward, place), backward: floatAt(backward, place) }));
 }
-
-const mostOfPhases = (moments: readonly PeakMoment[]): readonly PeakMoment[] =>
-  (['forward', 'backward', 'update'] as const).flatMap((phase) => {
-    const own = moments.filter((moment) => moment.phase === phase);
-    return own.length === 0
-      ? []
-      : [own.reduce((best, moment) => (sizeOf(moment) > sizeOf(best) ? moment : best))];
-  });
 
 /** With what other stages of the rank hold all the time. */
 function withFixed<Kinds extends Pick<PeakMoment, HeldKind>>(

@@ -27,7 +27,7 @@ export const rankTimes = (
 ): readonly RankTimes[] =>
   ranks.map((own, rank) => {
     const [first, ...others] = own.map((stage) => itemAt(stages, stage));
-    const isSplit = itemAt(timeline.actions, rank).some(({ pass }) => pass === 'backward-weight');
+    const isSplit = itemAt(timeline.schedule, rank).some(({ pass }) => pass === 'backward-weight');
     if (first !== undefined && others.length === 0 && !isSplit) return first;
     const sum = (of: 'forward' | 'backward' | 'update'): number =>
       own.reduce((total, stage) => total + itemAt(stages, stage)[of], 0);
@@ -46,11 +46,17 @@ function exchangeEnd(
   own: readonly number[],
   rank: number,
   stages: readonly StageTimes[],
-  { actions }: PipelineTimeline,
+  { schedule, begun, ended }: PipelineTimeline,
 ): number {
+  const actions = itemAt(schedule, rank);
   const lastBackwards = own
-    .map((stage) => itemAt(actions, rank).findLast((action) => action.stage === stage))
-    .filter((action) => action !== undefined)
+    .map((stage) => actions.findLastIndex((action) => action.stage === stage))
+    .filter((at) => at >= 0)
+    .map((at) => ({
+      ...itemAt(actions, at),
+      start: floatAt(itemAt(begun, rank), at),
+      end: floatAt(itemAt(ended, rank), at),
+    }))
     .sort((one, other) => one.end - other.end);
   let before = 0;
   for (const { stage, start, end, pass } of lastBackwards) {

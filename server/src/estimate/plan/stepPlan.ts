@@ -426,10 +426,24 @@ export function stepRange(plan: StepPlan): Range<Seconds> {
  * Its times alone, which is less work. `growth` scales GPU work of the model, as a larger batch would; `sent` is the bound of
  * what is sent, where that is another.
  */
-export function timesOf(plan: StepPlan, bound: Bound, growth = 1, sent = bound): StepTimes {
-  const times = workerTimes(plan, bound, growth, sent);
+export const timesOf = (plan: StepPlan, bound: Bound, growth = 1, sent = bound): StepTimes =>
+  withQueue(plan, workerTimes(plan, bound, growth, sent));
+
+function withQueue(plan: StepPlan, times: StepTimes): StepTimes {
   const time = timeInQueue(times, plan);
   return time === 0 ? times : queued(times, time);
+}
+
+/** Times of the last pass of a step, which exchanges and updates, and of one before it. */
+export interface PassesOfStep {
+  readonly last: StepTimes;
+  readonly earlier: StepTimes;
+}
+
+/** The same as `timesOf`, of passes that were laid out already. */
+export function timesOfPasses(plan: StepPlan, { last, earlier }: PassesOfStep): StepTimes {
+  const passes = passesOf(plan.scenario);
+  return withQueue(plan, passes === 1 ? last : repeatTimes(last, earlier, passes));
 }
 
 /** The timeline of one worker, without queues at servers that other workers cause. */
