@@ -27,6 +27,8 @@ function opened(path: string) {
   return { training, scenario, bindings: new Map(Object.entries(scenario.dimensions)) };
 }
 
+const exchanges = ['ring', 'all-gather', 'all-to-all'] as const;
+
 /** The same graph, of which nobody knows that it repeats anything. */
 function unfolded({ folded: _, ...training }: TrainingGraph): TrainingGraph {
   const { folded: __, ...analysis } = training.analysis;
@@ -51,6 +53,13 @@ describe.each(models)('%s', (path, blocks) => {
     { ways: 2, sequence: false, keepsGathered: true },
     { ways: 4, sequence: true, keepsGathered: true },
     { ways: 2, sequence: true, keepsGathered: false },
+    ...exchanges.map((exchange) => ({
+      ways: 2,
+      sequence: true,
+      keepsGathered: true,
+      context: { ways: 2, exchange },
+    })),
+    { ways: 1, sequence: false, keepsGathered: true, context: { ways: 4, exchange: 'ring' as const } },
   ])('is divided as the whole graph is: %o', (degree) => {
     const own = shardTraining(training, bindings, degree);
     const whole = shardTraining(withoutBlocks(training), bindings, degree);
@@ -59,7 +68,11 @@ describe.each(models)('%s', (path, blocks) => {
     expect(own.training.costs).toEqual(whole.training.costs);
     expect(own.training.analysis.parameters).toEqual(whole.training.analysis.parameters);
     expect([...own.training.tensors]).toEqual([...whole.training.tensors]);
-    expect(own.collectives).toEqual(whole.collectives);
+    expect(own.collectives).toEqual(
+      whole.collectives.toSorted((one, other) => one.operator - other.operator),
+    );
+    expect(own.cores).toEqual(whole.cores);
+    expect(own.wholeSequence).toEqual(whole.wholeSequence);
     expect(own.partialGradients).toEqual(whole.partialGradients);
     expect(own.whole).toEqual(whole.whole);
   });

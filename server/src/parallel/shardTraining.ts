@@ -64,9 +64,8 @@ export const shardTraining = (
 const shardedRecently = memoizeRecent(
   (training: TrainingGraph, { bindings, degree }: ShardingQuestion): ShardedTraining => {
     const whole = foldedTraining(training, 'whole');
-    // Positions that others have are asked for by attention of every block: blocks are divided one by one.
-    if ((degree.context?.ways ?? 1) > 1) return divideTraining(training, bindings, degree);
-    if (degree.ways === 1 && (degree.expert?.ways ?? 1) === 1) return undivided(whole);
+    if ([degree, degree.context, degree.expert].every((axis) => (axis?.ways ?? 1) === 1))
+      return undivided(whole);
     const { folded } = whole;
     const short = folded && divideTraining(folded, bindings, degree);
     return (short && unfoldSharded(whole, short)) ?? divideTraining(training, bindings, degree);

@@ -5,6 +5,7 @@ import { type FoldLayout, foldedIndex, isSettled, unfoldList } from '../analysis
 import { memoizeRecent } from '../model/memoizeRecent.ts';
 import { isSameContent } from '../model/sameContent.ts';
 import type { BoundTensor } from '../operators/definition.ts';
+import type { AttentionCore } from './contextParallel.ts';
 import type { DividedTraining, ShardedTraining } from './shardedTraining.ts';
 import { nameOf, type WholeProduct } from './tensorParallel.ts';
 
@@ -13,6 +14,8 @@ export function unfoldSharded(whole: TrainingGraph, short: DividedTraining): Sha
   const { folded } = whole.analysis;
   if (folded === undefined || !areDividedAlike(folded.layout, short)) return undefined;
   const { layout } = folded;
+  const cores = unfoldCores(layout, short.cores);
+  if (cores === undefined) return undefined;
   const likeOf = namesOfFold(whole.analysis, layout);
   const tensors = new Map<string, BoundTensor>();
   for (const [name, tensor] of whole.tensors)
@@ -44,6 +47,10 @@ export function unfoldSharded(whole: TrainingGraph, short: DividedTraining): Sha
   const partial = new Set(
     [...whole.tensors.keys()].filter((name) => short.partialGradients.has(likeOf(name))),
   );
+  const wholeProducts = (products: readonly WholeProduct[]): readonly WholeProduct[] =>
+    products
+      .flatMap((own) => placesOf(layout, own.operator).map((operator) => movedTo(own, operator)))
+      .sort((one, other) => one.operator - other.operator);
   return {
     training: {
       ...whole,
@@ -56,13 +63,32 @@ export function unfoldSharded(whole: TrainingGraph, short: DividedTraining): Sha
       .flatMap((own) => placesOf(layout, own.operator).map((operator) => ({ ...own, operator })))
       .sort((one, other) => one.operator - other.operator),
     partialGradients: partial,
-    wholeSequence: [],
-    cores: [],
+    wholeSequence: wholeProducts(short.wholeSequence),
+    cores,
     mixtures: short.mixtures.flatMap((index) => placesOf(layout, index)),
-    whole: short.whole
-      .flatMap((own) => placesOf(layout, own.operator).map((operator) => movedTo(own, operator)))
-      .sort((one, other) => one.operator - other.operator),
+    whole: wholeProducts(short.whole),
   };
+}
+
+/** Attention of the whole graph; `undefined` where one lies across the begin or the end of the block that stands for others. */
+function unfoldCores(
+  { cut, period, copies }: FoldLayout,
+  cores: readonly AttentionCore[],
+): readonly AttentionCore[] | undefined {
+  const unfolded: AttentionCore[] = [];
+  for (const { operators, exchange } of cores) {
+    const moved = (blocks: number): AttentionCore => ({
+      operators: operators.map((index) => index + blocks * period),
+      exchange,
+    });
+    const [first, last] = [Math.min(...operators), Math.max(...operators)];
+    if (last < cut - period) unfolded.push(moved(0));
+    else if (first >= cut) unfolded.push(moved(copies));
+    else if (first >= cut - period && last < cut)
+      for (let copy = 0; copy <= copies; copy += 1) unfolded.push(moved(copy));
+    else return undefined;
+  }
+  return unfolded;
 }
 
 /** Operators of the whole graph that one of the folded graph stands for, ascending. */
@@ -73,8 +99,15 @@ function placesOf({ cut, period, copies }: FoldLayout, index: number): readonly 
 }
 
 /** Whether the last blocks before the cut and the first behind it are divided the same way. */
-function areDividedAlike(layout: FoldLayout, { training, divisions, collectives }: DividedTraining): boolean {
+function areDividedAlike(
+  layout: FoldLayout,
+  { training, divisions, collectives, cores, wholeSequence }: DividedTraining,
+): boolean {
   const { operators } = training.analysis.graph;
+  const exchangeOf = new Map(
+    cores.flatMap(({ operators: own, exchange }) => own.map((index) => [index, exchange])),
+  );
+  const whyWhole = new Map(wholeSequence.map(({ operator, reason }) => [operator, reason]));
   const asked = new Map<number, string>();
   for (const { operator, ...rest } of collectives)
     asked.set(operator, `${asked.get(operator) ?? ''}${JSON.stringify(rest)}`);
@@ -83,6 +116,8 @@ function areDividedAlike(layout: FoldLayout, { training, divisions, collectives 
     const [own, like] = [operators[index], operators[other]];
     return (
       asked.get(index) === asked.get(other) &&
+      exchangeOf.get(index) === exchangeOf.get(other) &&
+      whyWhole.get(index) === whyWhole.get(other) &&
       isSameContent(dividedAs(index), dividedAs(other)) &&
       [...(own?.inputs ?? []), ...(own?.outputs ?? [])].every((name, place) => {
         const likeName = [...(like?.inputs ?? []), ...(like?.outputs ?? [])][place] ?? '';
