@@ -1,7 +1,7 @@
 """
 Times of single kernels on the GPU there is, as rows of the tables in `measured/`:
 
-    python scripts/measured/gpuKernels.py OUT.jsonl [SECONDS]
+    python scripts/measured/gpuKernels.py OUT.jsonl [SECONDS] [TABLE,TABLE…]
 
 Each line is one kernel, or the few kernels of one call of PyTorch: what ran, and the median of its microseconds. Caches are as a
 step leaves them: flushed, then what the layer before has just written is read once. The GPU is kept busy until all of a call is
@@ -19,6 +19,7 @@ from typing import Any, Callable, Iterator, Optional, Sequence
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 DEVICE = "cuda"
 TYPES = {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
@@ -102,6 +103,7 @@ DEPTHWISE = [
     *[(32, 112, 3, 1), (96, 112, 3, 2), (144, 56, 3, 1), (144, 56, 3, 2), (192, 28, 3, 1), (384, 14, 3, 1), (576, 14, 3, 2), (960, 7, 3, 1)],
     *[(240, 28, 5, 2), (672, 14, 5, 1), (1152, 7, 5, 1), (96, 56, 7, 1), (192, 28, 7, 1), (384, 14, 7, 1), (768, 7, 7, 1), (116, 14, 3, 1)],
 ]  # fmt: skip
+DEPTHWISE_SHAPES = [(c, c, side, k, stride, k // 2, c) for c, side, k, stride in DEPTHWISE]
 GROUPED = [
     *[(256, 256, 56, 3, 1, 1, 32), (512, 512, 28, 3, 1, 1, 32), (1024, 1024, 14, 3, 1, 1, 32), (2048, 2048, 7, 3, 1, 1, 32)],
     *[(224, 224, 56, 3, 2, 1, 4), (448, 448, 28, 3, 1, 1, 8), (896, 896, 14, 3, 1, 1, 16), (48, 48, 56, 3, 1, 1, 6), (120, 120, 28, 3, 1, 1, 15), (336, 336, 14, 3, 1, 1, 42)],
@@ -109,12 +111,27 @@ GROUPED = [
 
 
 def convolutions(timer: Timer) -> Iterator[Row]:
-    depthwise = [(c, c, side, k, stride, k // 2, c) for c, side, k, stride in DEPTHWISE]
-    plain = [(type, last, 64, CONVOLUTIONS) for type, last in (("bf16", False), ("bf16", True))]
-    others = [("tf32", False, 64, CONVOLUTIONS[::2]), ("fp32", False, 32, CONVOLUTIONS[1::3]), ("fp16", False, 64, CONVOLUTIONS[::4])]
+    for last in (False, True):
+        yield from convolutions_of(timer, ("bf16", last, 64, CONVOLUTIONS), ("bf16", last, 64, [*DEPTHWISE_SHAPES, *GROUPED]))
+
+
+def other_convolutions(timer: Timer) -> Iterator[Row]:
+    """In other precisions, and other numbers of images."""
+    precisions = [("fp16", False, 64, CONVOLUTIONS[::4]), ("tf32", False, 64, CONVOLUTIONS[::3]), ("fp32", False, 32, CONVOLUTIONS[1::5])]
     sizes = [("bf16", False, 16, CONVOLUTIONS[::4]), ("bf16", True, 256, CONVOLUTIONS[1:34:4]), ("tf32", True, 64, CONVOLUTIONS[1::4])]
-    grouped = [(type, last, 64, [*depthwise, *GROUPED]) for type, last in (("bf16", False), ("bf16", True))]
-    for type, last, images, shapes in [*plain, *grouped, *others, ("fp32", False, 32, [*depthwise, *GROUPED][::2]), *sizes]:
+    grouped = [("fp16", False, 64, GROUPED[::2]), ("tf32", False, 64, GROUPED[::2]), ("fp32", False, 32, [*DEPTHWISE_SHAPES, *GROUPED][::3])]
+    yield from convolutions_of(timer, *grouped, *precisions, *sizes)
+
+
+def grouped_convolutions(timer: Timer) -> Iterator[Row]:
+    yield from convolutions_of(timer, ("bf16", True, 64, GROUPED), ("bf16", False, 64, GROUPED), ("bf16", True, 64, DEPTHWISE_SHAPES[::3]))
+
+
+Shapes = tuple[str, bool, int, Sequence[Sequence[int]]]
+
+
+def convolutions_of(timer: Timer, *lists: Shapes) -> Iterator[Row]:
+    for type, last, images, shapes in lists:
         for shape in shapes:
             yield from convolution(timer, type, last, images, shape)
 
@@ -239,6 +256,106 @@ def attentions(timer: Timer) -> Iterator[Row]:
         yield from passes(timer, head, lambda q, k, v: F.scaled_dot_product_attention(q, k, v, None, dropout, causal), q, k, v)
 
 
+BACKENDS = {"flash-attention-2": SDPBackend.FLASH_ATTENTION, "vendor": SDPBackend.CUDNN_ATTENTION}
+
+
+def attention_backends(timer: Timer) -> Iterator[Row]:
+    """Attention of language models by each kernel that PyTorch has: a `vendor` kernel is cuDNN's."""
+    for batch, heads, tokens, size, causal in [
+        *[(1, 32, 8192, 128, True), (1, 8, 8192, 128, True), (1, 12, 2048, 128, True), (2, 12, 2048, 128, True), (1, 32, 4096, 128, True), (4, 8, 4096, 128, True)],
+        *[(8, 12, 1024, 64, True), (4, 32, 2048, 64, True), (32, 12, 512, 64, False), (128, 12, 197, 64, False), (1, 4, 32768, 128, True), (1, 32, 2048, 96, True)],
+        *[(1, 16, 4096, 128, False), (1, 16, 16384, 64, True)],
+    ]:  # fmt: skip
+        q, k, v = (drawn(batch, tokens, heads, size).transpose(1, 2).requires_grad_(True) for _ in range(3))
+        for name, backend in BACKENDS.items():
+            head = {"table": "attention", "type": "bf16", "kernel": name, "sequences": batch * heads, "tokens": tokens, "size": size, "causal": int(causal), "dropout": 0.0}
+            with sdpa_kernel(backend):
+                yield from passes(timer, head, lambda q, k, v: F.scaled_dot_product_attention(q, k, v, None, 0.0, causal), q, k, v)
+
+
+# Tokens, outputs and inputs of linear layers of language models, whole and parted by tensor parallelism.
+LAYERS = [
+    *[(8192, 4096, 4096), (8192, 14336, 4096), (8192, 4096, 14336), (8192, 8192, 8192), (8192, 3584, 8192), (8192, 8192, 3584)],
+    *[(4096, 12288, 12288), (2048, 4608, 12288), (2048, 12288, 1536), (2048, 6144, 12288), (2048, 12288, 6144)],
+    *[(8192, 2048, 2048), (8192, 5632, 2048), (16384, 768, 768), (8192, 3072, 768)],
+]  # fmt: skip
+#: Seconds of one product after the other, in which the clock comes to rest.
+AT_REST = 0.35
+
+
+def sustained(timer: Timer) -> Iterator[Row]:
+    """Products one after the other for a third of a second, as a long step runs them, beside the same products alone."""
+    for type in ("bf16", "fp8"):
+        for m, n, k in LAYERS if type == "bf16" else LAYERS[:11:2]:
+            x, w, g = drawn(m, k), drawn(n, k), drawn(m, n)
+            runs: dict[str, Callable[[], Any]] = {"tn": lambda: F.linear(x, w), "nn": lambda: g @ w, "nt": lambda: g.t() @ x}
+            if type == "fp8":
+                runs = {"tn": scaled_product(m, n, k)}
+            for layout, run in runs.items():
+                alone = timer.microseconds(run)
+                begin, times = time.perf_counter(), []
+                while time.perf_counter() - begin < AT_REST:
+                    first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+                    first.record()
+                    for _ in range(20):
+                        run()
+                    last.record()
+                    last.synchronize()
+                    times.append(first.elapsed_time(last) / 20 * 1e3)
+                sizes = {"tn": (m, n, k), "nn": (m, k, n), "nt": (n, k, m)}[layout]
+                row = {"table": "sustained", "type": type, "batch": 1, "layout": layout, **dict(zip("mnk", sizes)), "alone": alone}
+                yield {**row, "microseconds": statistics.median(times[len(times) // 2 :]), "megahertz": torch.cuda.clock_rate(), "watts": torch.cuda.power_draw() / 1e3}
+
+
+def scaled_product(m: int, n: int, k: int) -> Callable[[], Tensor]:
+    """A product of two tensors in FP8 with one scale each, into bf16."""
+    x, w = (drawn(rows, k).to(torch.float8_e4m3fn) for rows in (m, n))
+    one = torch.ones((), device=DEVICE)
+    return lambda: torch._scaled_mm(x, w.t(), one, one, out_dtype=torch.bfloat16, use_fast_accum=True)
+
+
+def fp8_products(timer: Timer) -> Iterator[Row]:
+    squares = [(side, side, side) for side in (512, 1024, 2048, 4096, 8192, 16384)]
+    thin = [(64, 4096, 4096), (256, 4096, 4096), (1024, 4096, 4096), (4096, 1024, 8192), (16384, 4096, 1024), (4096, 32000, 2048)]
+    for m, n, k in [*squares, *thin, *LAYERS, *[(m, k, n) for m, n, k in LAYERS[1:11:2]], *[(n, k, m) for m, n, k in LAYERS[1:11:2]]]:
+        head = {"table": "products", "type": "fp8", "batch": 1, "layout": "tn", "m": m, "n": n, "k": k}
+        yield {**head, "microseconds": timer.microseconds(scaled_product(m, n, k))}
+
+
+def fp8_casts(timer: Timer) -> Iterator[Row]:
+    """What FP8 needs besides its products: the largest element, a cast by a scale, and a transposed copy."""
+    for r, c in [(8192, 4096), (8192, 14336), (2048, 12288), (14336, 4096), (8192, 768)]:
+        x = drawn(r, c)
+        scale = torch.full((), 2.0, device=DEVICE)
+        small = x.to(torch.float8_e4m3fn)
+        calls: dict[str, Callable[[], Any]] = {
+            "largest": lambda: x.abs().amax(),
+            "cast-fp8": lambda: x.to(torch.float8_e4m3fn),
+            "scaled-cast-fp8": lambda: (x * scale).to(torch.float8_e4m3fn),
+            "transpose-fp8": lambda: small.t().contiguous(),
+        }
+        for name, run in calls.items():
+            row = {"table": "rows", "type": "bf16", "rows": r, "columns": c, "operation": name, "pass": "forward"}
+            yield {**row, "microseconds": timer.microseconds(run, [x])}
+
+
+def grouped_products(timer: Timer) -> Iterator[Row]:
+    """Products of tokens that are sorted by expert, each expert with its own weight: evenly, and as a router leaves them."""
+    for experts, tokens, n, k in [(8, 8192, 14336, 4096), (8, 8192, 4096, 14336), (8, 16384, 3584, 1024), (64, 32768, 1408, 2048), (64, 32768, 2048, 1408), (128, 65536, 768, 2048), (256, 8192, 2048, 1024), (16, 4096, 8192, 5120)]:  # fmt: skip
+        x, w, g = drawn(tokens, k), drawn(experts, n, k), drawn(tokens, n)
+        for spread in ("even", "uneven"):
+            share = torch.ones(experts) if spread == "even" else torch.linspace(0.25, 1.75, experts)
+            ends = (share.cumsum(0) / share.sum() * tokens).round().to(torch.int32).to(DEVICE)
+            head = {"table": "grouped", "type": "bf16", "experts": experts, "tokens": tokens, "n": n, "k": k, "spread": spread}
+            runs: dict[str, Callable[[], Any]] = {
+                "forward": lambda: torch._grouped_mm(x, w.transpose(-2, -1), offs=ends, out_dtype=torch.bfloat16),
+                "data": lambda: torch._grouped_mm(g, w, offs=ends, out_dtype=torch.bfloat16),
+                "weight": lambda: torch._grouped_mm(g.t(), x, offs=ends, out_dtype=torch.bfloat16),
+            }
+            for name, run in runs.items():
+                yield {**head, "pass": name, "microseconds": timer.microseconds(run)}
+
+
 def updates(timer: Timer) -> Iterator[Row]:
     layers = {"transformer": [(50257, 768), *[(2304, 768), (768, 768), (3072, 768), (768, 3072), (768,), (768,)] * 12], "small": [(256, 256), (256,)] * 80, "large": [(8192, 8192)] * 6}
     for name, shapes in layers.items():
@@ -253,29 +370,39 @@ def updates(timer: Timer) -> Iterator[Row]:
             each.grad = None
 
 
+TABLES: dict[str, Callable[[Timer], Iterator[Row]]] = {
+    each.__name__: each
+    for each in (
+        *(batch_norms, pools, products, rows, attentions, updates, convolutions, other_convolutions, grouped_convolutions),
+        *(attention_backends, sustained, fp8_products, fp8_casts, grouped_products),
+    )
+}
+
+
 def main() -> None:
     torch.manual_seed(0)
     torch.backends.cudnn.benchmark = True
     path, seconds = sys.argv[1], float(sys.argv[2]) if len(sys.argv) > 2 else float("inf")
+    tables = sys.argv[3].split(",") if len(sys.argv) > 3 else list(TABLES)
     begin, timer = time.monotonic(), Timer()
     versions = {"torch": torch.__version__, "cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version()}
     with open(path, "w", encoding="utf-8") as out:
         out.write(json.dumps({"gpu": torch.cuda.get_device_name(), **versions}) + "\n")
-        for table in (batch_norms, pools, products, rows, attentions, updates, convolutions):
+        for table in tables:
             failed: Optional[BaseException] = None
             started = time.monotonic()
             try:
-                for row in table(timer):
+                for row in TABLES[table](timer):
                     row["microseconds"] = float(f"{row['microseconds']:.5g}")
                     out.write(json.dumps(row) + "\n")
                     out.flush()
                     if time.monotonic() - begin > seconds:
-                        print(f"out of time in {table.__name__}")
+                        print(f"out of time in {table}")
                         return
             except RuntimeError as error:
                 failed = error
             torch.cuda.empty_cache()
-            print(f"{table.__name__}: {time.monotonic() - started:.1f} s{'' if failed is None else f', ended by {failed}'}", flush=True)
+            print(f"{table}: {time.monotonic() - started:.1f} s{'' if failed is None else f', ended by {failed}'}", flush=True)
 
 
 if __name__ == "__main__":

@@ -6,45 +6,71 @@ import type { DataSet } from './dataSets.ts';
 
 const held = 'all rows: no step of this set was fitted to, but kernels of this GPU by themselves were';
 
+const ofImages = ({ sequence }: MeasuredRow): boolean => sequence === '';
+
 export const eagerSteps: readonly DataSet[] = [
-  {
-    title: 'PyTorch 2.11, eager, networks of images, H200',
-    file: 'steps-eager.csv',
-    accepts: (row) => row.sequence === '',
-    graph: ({ model = '' }) =>
-      model === 'inception_v3' ? undefined : `measured/models/eager/${model}.pt2.gz`,
-    request,
-    target: { statistic: 'mean', most: 0.12 },
-    peer: '',
-    held,
-  },
-  {
-    title: 'PyTorch 2.11, eager, networks of text, H200',
-    file: 'steps-eager.csv',
-    accepts: (row) => row.sequence !== '',
-    graph: ({ model }) => `measured/models/eager/${model}.config.json`,
-    dimensions: (row) => ({ seq: numberIn(row, 'sequence') }),
-    request,
-    target: { statistic: 'mean', most: 0.12 },
-    peer: '',
-    held: 'as above',
-  },
+  set('PyTorch 2.11, eager, networks of images, H200', 'layercost-h200', (row) => ofImages(row), held),
+  set('PyTorch 2.11, eager, networks of text, H200', 'layercost-h200', (row) => !ofImages(row), 'as above'),
+  set(
+    'PyTorch 2.11, eager, other networks of images, H200',
+    'layercost-h200-b',
+    (row) => ofImages(row) && row.compile === '',
+    'all rows, most of networks that were measured last: nothing was fitted to them',
+  ),
+  set(
+    'PyTorch 2.11, eager, other networks of text, H200',
+    'layercost-h200-b',
+    (row) => !ofImages(row) && row.compile === '',
+    'as above',
+  ),
+  set(
+    'PyTorch 2.11, compiled, H200',
+    'layercost-h200-b',
+    (row) => row.compile !== '',
+    'all rows: nothing compiled was fitted to',
+  ),
 ];
 
+/** Rows of one machine. Those of images are of archives of torch.export, those of text of configs. */
+function set(
+  title: string,
+  source: string,
+  accepts: (row: MeasuredRow) => boolean,
+  heldOut: string,
+): DataSet {
+  return {
+    title,
+    file: 'steps-eager.csv',
+    accepts: (row) => row.source === source && accepts(row),
+    graph: (row) => {
+      if (row.model === 'inception_v3') return undefined;
+      return `measured/models/eager/${row.model}${ofImages(row) ? '.pt2.gz' : '.config.json'}`;
+    },
+    dimensions: (row) => (ofImages(row) ? {} : { seq: numberIn(row, 'sequence') }),
+    request,
+    target: { statistic: 'mean', most: 0.12 },
+    peer: '',
+    held: heldOut,
+  };
+}
+
 function request(row: MeasuredRow): ScenarioRequest {
-  const { precision, optimizer, layout, attention } = row;
+  const { precision, optimizer, layout, attention, compile = '' } = row;
+  const trains = row.mode !== 'inference';
   return {
     cluster: row.gpu ?? '',
     batch: numberIn(row, 'batch'),
     precision: precisionOf(precision),
-    optimizer: optimizerOf(optimizer),
-    mode: row.mode === 'inference' ? 'inference' : 'training',
+    ...(trains ? { optimizer: optimizerOf(optimizer) } : {}),
+    mode: trains ? 'training' : 'inference',
     ...(row.checkpoint === 'block' ? { checkpoint: 'block' } : {}),
     framework: {
       name: 'pytorch-ddp',
       options: {
         'memory-format': layout ?? 'channels-first',
-        'optimizer-kernels': row.optimizer_kernels ?? 'foreach',
+        ...(trains ? { 'optimizer-kernels': row.optimizer_kernels ?? 'foreach' } : { weights: 'fp32' }),
+        // Networks of transformers compute their loss themselves, so that it is compiled with them.
+        ...(compile === '' ? {} : { compile, ...(ofImages(row) ? { 'compile-loss': 'false' } : {}) }),
         ...(precision === 'fp32' ? { 'conv-tf32': 'false' } : {}),
         ...(attention === '' || attention === undefined ? {} : { attention }),
       },
