@@ -180,12 +180,19 @@ describe('attention in one call', () => {
   test('reads q, k, v and the mask, writes the output, and recomputes the scores in backward', () => {
     const { operators } = fused.lower(attention('ScaledDotProductAttention'), 'bf16', 'training');
     const kernels = operators.flatMap((operator) => operator?.forward ?? []);
-    expect(kernels).toHaveLength(1);
-    expect(kernels[0]).toMatchObject({ class: 'attention', dtype: 'bf16', launches: 1, flops: products });
-    expect(kernels[0]?.bytes).toBe((4 * tensor + 64 * 64) * 2);
+    expect(kernels.at(-1)).toMatchObject({ class: 'attention', dtype: 'bf16', launches: 1, flops: products });
+    expect(kernels.at(-1)?.bytes).toBe((4 * tensor + 64 * 64) * 2);
     const backward = operators.flatMap((operator) => operator?.backwardData ?? []);
-    expect(backward).toHaveLength(1);
-    expect(backward[0]?.flops).toBe((2 * products * 5) / 4);
+    expect(backward.at(-1)?.flops).toBe((2 * products * 5) / 4);
+  });
+
+  test('is given q, k and v in half precision: autocast casts each, and its gradient back', () => {
+    const count = (precision: 'fp32' | 'bf16', pass: 'forward' | 'backwardData') =>
+      fused
+        .lower(attention('ScaledDotProductAttention'), precision, 'training')
+        .operators.flatMap((operator) => operator?.[pass] ?? []).length;
+    expect([count('fp32', 'forward'), count('bf16', 'forward')]).toEqual([1, 1 + 3]);
+    expect([count('fp32', 'backwardData'), count('bf16', 'backwardData')]).toEqual([1, 1 + 3]);
   });
 
   test('keeps q, k, v, the output and one statistic per row, never the scores', () => {

@@ -11,6 +11,7 @@ import { matchOf, otherOperand, producerOf, readersOf, scalarOf, soleReader } fr
 export const binaryCrossEntropy: CompositePattern = {
   kind: 'taken-apart',
   name: 'BinaryCrossEntropy',
+  autocast: 'fp32',
   anchors: ['Log'],
   keeps: 'inputs',
   match: (graph, logarithm) =>

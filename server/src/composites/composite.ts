@@ -55,6 +55,12 @@ export interface CompositeMatch {
   readonly launchedAs: LaunchedAs;
 }
 
+/**
+ * What autocast runs the call in that a composite was: `fp32` casts what it reads, `fp32-result` reads it as it is, `promote` takes
+ * the widest, weights too. No list names the others (aten/src/ATen/autocast_mode.h).
+ */
+export type CallAutocast = 'fp32' | 'fp32-result' | 'promote';
+
 export interface Composite extends CompositeMatch {
   readonly kind: CompositeKind;
   /** What people call it, in PyTorch's words: `GELU`, `ScaledDotProductAttention`. */
@@ -63,6 +69,7 @@ export interface Composite extends CompositeMatch {
   readonly keeps?: Kept;
   /** Its backward makes a tensor as large as the input for itself. */
   readonly makesAgain?: true;
+  readonly autocast?: CallAutocast;
   /** Values computed outside, in order of first use. */
   readonly inputs: readonly string[];
   /** Values used outside. */
@@ -89,6 +96,8 @@ export interface CompositePattern {
   readonly keeps?: Kept;
   /** Its backward makes a tensor as large as the input for itself, beside the gradient. */
   readonly makesAgain?: true;
+  /** Left out where no list of autocast names the call. */
+  readonly autocast?: CallAutocast;
   /** Exporters take the call apart before they record calls: what they recorded says nothing of it. */
   readonly isTakenApart?: true;
   /** How a layer of a layer spec runs that is written as these operators; one kernel where it is left out. */

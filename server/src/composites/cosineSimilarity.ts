@@ -11,6 +11,7 @@ import { matchOf, producerOf, scalarOf, soleReader } from './flow.ts';
 export const cosineSimilarity: CompositePattern = {
   kind: 'cosine-similarity',
   name: 'CosineSimilarity',
+  autocast: 'fp32',
   anchors: ['Sqrt'],
   keeps: 'inputs',
   match: (graph, root) => {

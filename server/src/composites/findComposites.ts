@@ -31,6 +31,7 @@ export function findComposites(
         launchedAs: launchedAs(pattern, match, originOf),
         ...(pattern.keeps === undefined ? {} : { keeps: pattern.keeps }),
         ...(pattern.makesAgain === undefined ? {} : { makesAgain: pattern.makesAgain }),
+        ...(pattern.autocast === undefined ? {} : { autocast: pattern.autocast }),
         ...(isOfOneLine(match, originOf) ? { isFusible: false } : {}),
         ...boundaryOf(graph, match, given),
       };

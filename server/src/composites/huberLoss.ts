@@ -9,6 +9,7 @@ import { producerOf, readersOf, scalarOf, soleReader } from './flow.ts';
 export const huberLoss: CompositePattern = {
   kind: 'taken-apart',
   name: 'HuberLoss',
+  autocast: 'fp32',
   anchors: ['Abs'],
   modules: ['HuberLoss', 'SmoothL1Loss'],
   isTakenApart: true,

@@ -7,6 +7,7 @@ import { matchOf, otherOperand, producerOf, scalarOf, soleReader } from './flow.
 export const klDivergence: CompositePattern = {
   kind: 'taken-apart',
   name: 'KLDivLoss',
+  autocast: 'fp32',
   anchors: ['Log'],
   keeps: 'input',
   match: (graph, logarithm) => {

@@ -7,6 +7,7 @@ import { isNear, matchOf, producerOf, scalarOf, soleReader } from './flow.ts';
 export const pairwiseDistances: CompositePattern = {
   kind: 'taken-apart',
   name: 'CDist',
+  autocast: 'fp32',
   anchors: ['Sub'],
   keeps: 'both',
   match: (graph, difference) => {

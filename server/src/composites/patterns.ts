@@ -2,6 +2,7 @@
 
 import { affineGrid } from './affineGrid.ts';
 import { attention } from './attention.ts';
+import { bernoulli } from './bernoulli.ts';
 import { binaryCrossEntropy } from './binaryCrossEntropy.ts';
 import type { CompositePattern } from './composite.ts';
 import { cosineSimilarity } from './cosineSimilarity.ts';
@@ -50,6 +51,7 @@ export const compositePatterns: readonly CompositePattern[] = [
   pairwiseDistances,
   squaredDifference,
   affineGrid,
+  bernoulli,
   diagonal,
   variance,
   weightNorm,

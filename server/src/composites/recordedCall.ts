@@ -7,11 +7,12 @@
 
 import type { Graph, Operator } from '../model/graph.ts';
 import { hasTrait } from '../operators/operatorFacts.ts';
-import type { CompositeMatch, Kept, OperatorOrigin } from './composite.ts';
+import type { CallAutocast, CompositeMatch, Kept, OperatorOrigin } from './composite.ts';
 
 export interface RecordedCall extends CompositeMatch {
   readonly name: string;
   readonly keeps: Kept;
+  readonly autocast?: CallAutocast;
 }
 
 /** By the name of the function, with its overload where overloads keep other things. */
@@ -54,6 +55,21 @@ const keptBy: Readonly<Record<string, Kept>> = {
   'aten.soft_margin_loss': 'inputs',
   'aten.trunc': 'nothing',
   'aten.xlogy': 'inputs',
+};
+
+/** By the name of the function, where a list of autocast has it. */
+const autocastBy: Readonly<Record<string, CallAutocast>> = {
+  'aten.atan2': 'promote',
+  'aten.bilinear': 'promote',
+  'aten.expm1': 'fp32',
+  'aten.huber_loss': 'fp32',
+  'aten.linalg_vector_norm': 'fp32-result',
+  'aten.log10': 'fp32',
+  'aten.log1p': 'fp32',
+  'aten.log2': 'fp32',
+  'aten.mse_loss': 'fp32',
+  'aten.smooth_l1_loss': 'fp32',
+  'aten.soft_margin_loss': 'fp32',
 };
 
 /** Whether what was called is one kernel that may stand as several operators in a file; `called` has its overload. */
@@ -102,7 +118,9 @@ export function recordedCalls(
     const written =
       keeps === 'input' ? members.find(({ type }) => type === 'ScatterND')?.inputs[2] : undefined;
     const roles = written === undefined ? {} : { input: written };
-    return [{ name: nameOf(of), keeps, operators, roles, launchedAs: 'one' as const }];
+    const autocast = autocastBy[of];
+    const listed = autocast === undefined ? {} : { autocast };
+    return [{ name: nameOf(of), keeps, ...listed, operators, roles, launchedAs: 'one' as const }];
   });
 }
 

@@ -10,6 +10,7 @@ import { scalarOf, soleReader } from './flow.ts';
 export const rsqrt: CompositePattern = {
   kind: 'rsqrt',
   name: 'Rsqrt',
+  autocast: 'fp32',
   anchors: ['Sqrt'],
   keeps: 'result',
   match: (graph, root) => {

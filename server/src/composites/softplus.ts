@@ -8,6 +8,7 @@ import { isNear, producerOf, scalarOf, soleReader } from './flow.ts';
 export const softplus: CompositePattern = {
   kind: 'softplus',
   name: 'Softplus',
+  autocast: 'fp32',
   anchors: ['Softplus'],
   modules: ['Softplus'],
   match: (graph, operator) => {

@@ -7,6 +7,7 @@ import { matchOf, producerOf, soleReader } from './flow.ts';
 export const squaredDifference: CompositePattern = {
   kind: 'taken-apart',
   name: 'MseLoss',
+  autocast: 'fp32',
   anchors: ['Mul'],
   keeps: 'inputs',
   match: (graph, product) => {

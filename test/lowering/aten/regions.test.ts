@@ -15,7 +15,7 @@ test('regions of autocast are their operators, no gradient passes behind `no_gra
     domain === '' ? type : `${domain}.${type}`,
   );
   expect(types).toEqual([
-    ...['Gemm', 'Cos', 'Identity', 'Gemm', 'ReduceSum', 'Greater', 'Identity', 'Gemm', 'Mul'],
+    ...['Gemm', 'Cos', 'Identity', 'Gemm', 'ReduceSum', 'Greater', 'Cast', 'Identity', 'Gemm', 'Mul'],
     'Sin',
   ]);
   const names = (weights: readonly { readonly name: string }[] = []) => weights.map(({ name }) => name);

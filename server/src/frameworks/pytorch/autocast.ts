@@ -14,6 +14,7 @@ import { isFloatingPoint } from '../../model/elementType.ts';
 import type { Operator } from '../../model/graph.ts';
 import type { Precision } from '../../model/scenario.ts';
 import { isMatmulClass, type OperatorCost } from '../../operators/definition.ts';
+import { hasTrait } from '../../operators/operatorFacts.ts';
 import { definitionOf } from '../../operators/registry.ts';
 import { CastsByHand } from './castsByHand.ts';
 import { biasedMatmul } from './foldedBias.ts';
@@ -156,17 +157,19 @@ function autocastType(
   // Masks and integers do not widen what they are multiplied with.
   if (operator.isPromotion === true && !isFloat(training, operator.inputs[0] ?? ''))
     return { dtype: 'fp32', bytesPerElement: 2, mixed: true };
+  if (isDrawnFromNothing(training, operator, group))
+    return { dtype: 'fp32', bytesPerElement: 2, mixed: true };
   if (group?.kind === 'attention') return { dtype: half, bytesPerElement: 2, mixed: true };
   if (group?.kind === 'normalization') return { dtype: 'fp32', bytesPerElement: 4, mixed: true };
-  if (group?.kind === 'elementwise') {
-    return { dtype: 'fp32', bytesPerElement: widestInput(training, group.inputs, elementBytes), mixed: true };
-  }
+  if (group?.kind === 'elementwise') return typeOfCall(training, group, elementBytes);
   const kernelClass = cost?.kind === 'known' ? cost.class : undefined;
   const autocast = definitionOf(operator)?.pytorch.autocast ?? 'widest';
   if ((autocast === 'half' || autocast === 'subgraph') && isMatmulClass(kernelClass)) {
     const dtype = precision === 'fp8' && kernelClass === 'matmul' ? 'fp8' : half;
     return { dtype, bytesPerElement: 2, mixed: true };
   }
+  if (autocast === 'half' && kernelClass === 'elementwise')
+    return { dtype: 'fp32', bytesPerElement: 2, mixed: true };
   if (autocast === 'fp32' || autocast === 'fp32-result' || autocast === 'fp32-softmax') {
     const converts = autocast === 'fp32-result' || (autocast === 'fp32-softmax' && precision !== 'bf16');
     return { dtype: 'fp32', bytesPerElement: 4, mixed: true, ...(converts ? { readsAsStored: true } : {}) };
@@ -178,11 +181,63 @@ function autocastType(
     const inputs = matmul === undefined ? [...operator.inputs, ...capturedNames(operator)] : [matmul];
     return { dtype: 'fp32', bytesPerElement: widestInput(training, inputs, elementBytes), mixed: true };
   }
-  const bytesPerElement = Math.max(
-    widestInput(training, operator.inputs, elementBytes),
-    ...operator.inputs.map((input) => (promotes(training, input) ? (elementBytes.get(input) ?? 4) : 0)),
-  );
+  const bytesPerElement = promoted(training, operator.inputs, elementBytes);
   return { dtype: 'fp32', bytesPerElement, mixed: true, readsAsStored: true };
+}
+
+/** What one call runs in that stands as several operators: as the list that names it says, else in its widest activation. */
+function typeOfCall(
+  training: TrainingGraph,
+  { inputs, composite }: FusedGroup,
+  elementBytes: ReadonlyMap<string, number>,
+): OperatorType {
+  switch (composite?.autocast) {
+    case 'fp32':
+      return { dtype: 'fp32', bytesPerElement: 4, mixed: true };
+    case 'fp32-result':
+      return { dtype: 'fp32', bytesPerElement: 4, mixed: true, readsAsStored: true };
+    case 'promote':
+      return { dtype: 'fp32', bytesPerElement: promoted(training, inputs, elementBytes), mixed: true };
+    case undefined:
+      return {
+        dtype: 'fp32',
+        bytesPerElement: widestInput(training, inputs, elementBytes),
+        mixed: true,
+        readsAsStored: true,
+      };
+  }
+}
+
+/** Bytes per element of the widest of all inputs. */
+const promoted = (
+  training: TrainingGraph,
+  inputs: readonly string[],
+  elementBytes: ReadonlyMap<string, number>,
+): number =>
+  Math.max(
+    widestInput(training, inputs, elementBytes),
+    ...inputs.map((input) => (promotes(training, input) ? (elementBytes.get(input) ?? 4) : 0)),
+  );
+
+/**
+ * What layers draw without data to be like they draw in the type of what they change by it (`dtype=x.dtype`, `x.new_empty`; so do
+ * torchvision, timm and transformers where they drop branches): it widens nothing.
+ */
+function isDrawnFromNothing(
+  { analysis: { graph, costing } }: TrainingGraph,
+  operator: Operator,
+  group: FusedGroup | undefined,
+): boolean {
+  const members = group?.operators.flatMap((index) => graph.operators[index] ?? []) ?? [operator];
+  const inputs = group?.inputs ?? operator.inputs;
+  return (
+    members.some((member) => hasTrait(member, 'random')) &&
+    inputs.every((name) => {
+      const value = graph.values.get(name);
+      const isData = value?.role === 'activation' || value?.role === 'input';
+      return !isData || costing.auxiliary.shapeArithmetic[value?.producer ?? -1] === true;
+    })
+  );
 }
 
 const isFloat = ({ tensors }: TrainingGraph, name: string): boolean =>

@@ -3,11 +3,11 @@
 import type { KernelWork } from '../../hardware/kernelWork.ts';
 import { distinct } from '../../model/distinct.ts';
 import { isWeight } from '../../model/graph.ts';
-import { isMatmulClass } from '../../operators/definition.ts';
+import { isMatmulClass, type KernelClass } from '../../operators/definition.ts';
 import { type EagerStep, noKernels, type TypedOperator } from './eagerStep.ts';
 import { castKernel } from './elementwiseKernel.ts';
 
-interface Casts {
+export interface InputCasts {
   readonly forward: readonly KernelWork[];
   /** Those of `forward` that cast weights. */
   readonly weights: readonly KernelWork[];
@@ -15,14 +15,20 @@ interface Casts {
   readonly backwardWeight: readonly KernelWork[];
 }
 
+/** One kernel, or one call of several, with what it reads. */
+export interface CastingReader extends Pick<TypedOperator, 'type' | 'environment'> {
+  readonly inputs: readonly string[];
+  readonly class: KernelClass;
+}
+
 /**
- * Casts of an operator's inputs on the way in, and of their gradients on the way back. Operators are given in the order in
+ * Casts of the inputs of operators and calls on the way in, and of their gradients on the way back. Operators are given in the order in
  * which they run: autocast keeps the cast of a weight until the step ends.
  */
-export function inputCasts({ training, types, storage }: EagerStep): (typed: TypedOperator) => Casts {
+export function inputCasts({ training, types, storage }: EagerStep): (reader: CastingReader) => InputCasts {
   const castWeights = new Set<string>();
-  return ({ operator, type, cost, environment }) => {
-    if (!types.mixed || cost.class === 'view' || cost.class === 'shape' || cost.class === 'embedding') {
+  return ({ inputs, type, class: kernelClass, environment }) => {
+    if (!types.mixed || kernelClass === 'view' || kernelClass === 'shape' || kernelClass === 'embedding') {
       return noCasts;
     }
     let casts:
@@ -33,7 +39,7 @@ export function inputCasts({ training, types, storage }: EagerStep): (typed: Typ
           backwardWeight: KernelWork[];
         }
       | undefined;
-    for (const input of distinct(operator.inputs)) {
+    for (const input of distinct(inputs)) {
       const root = storage(input);
       const stored = types.elementBytes.get(root) ?? 4;
       if (stored === type.bytesPerElement) continue;
@@ -43,7 +49,7 @@ export function inputCasts({ training, types, storage }: EagerStep): (typed: Typ
       if (value.role === 'constant' || value.role === 'buffer') continue;
       const weight = isWeight(value.role);
       // Normalization takes fp32 weights beside half-precision activations without a cast.
-      if (weight && !isMatmulClass(cost.class)) continue;
+      if (weight && !isMatmulClass(kernelClass)) continue;
       const cast = castKernel(tensor.elements, stored, type.bytesPerElement, environment);
       // The gradient is cast the other way.
       const back = castKernel(tensor.elements, type.bytesPerElement, stored, environment);
@@ -65,7 +71,7 @@ export function inputCasts({ training, types, storage }: EagerStep): (typed: Typ
   };
 }
 
-const noCasts: Casts = {
+const noCasts: InputCasts = {
   forward: noKernels,
   weights: noKernels,
   backwardData: noKernels,

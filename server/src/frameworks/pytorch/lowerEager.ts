@@ -18,6 +18,7 @@ import { hasFoldedTriangle } from './foldedTriangle.ts';
 import { fuseByHand } from './fusedByHand.ts';
 import { type FusedGroup, fusedGroups } from './fusedGroups.ts';
 import { addGradientSums } from './gradientSums.ts';
+import { type InputCasts, inputCasts } from './inputCasts.ts';
 import { keptValue, storedValue } from './keptTensors.ts';
 import { absorbed, type GivenImages, lowerGroup } from './lowerGroup.ts';
 import { operatorLowering } from './lowerOperator.ts';
@@ -92,7 +93,8 @@ export function eagerOperators(
     precision,
     options.sharesRows ?? false,
   );
-  const lowerOperator = operatorLowering(step, groups, options.fp8Scaling ?? 'eager');
+  const castsOf = inputCasts(step);
+  const lowerOperator = operatorLowering(step, groups, options.fp8Scaling ?? 'eager', castsOf);
   const kernelsOf = operatorKernels(training, mode);
   const operators = training.analysis.graph.operators.map((operator, index): LoweredOperator | undefined => {
     const cost = training.costs[index];
@@ -103,14 +105,17 @@ export function eagerOperators(
     const group = groups.get(index);
     if (group === undefined) return lowerOperator(typed);
     if (index !== group.operators.at(-1)) return { ...absorbed(type), inside: true };
-    const lowered = lowerGroup(
-      training,
-      group,
-      type,
-      (name) => keptValue(step, typed, name),
-      mode,
-      environment,
-      givenImages(training, group, options.channelsLast, last),
+    const lowered = withCasts(
+      lowerGroup(
+        training,
+        group,
+        type,
+        (name) => keptValue(step, typed, name),
+        mode,
+        environment,
+        givenImages(training, group, options.channelsLast, last),
+      ),
+      castsOf({ inputs: group.inputs, class: group.kind, type, environment }),
     );
     const { composite } = group;
     if (composite?.launchedAs !== 'assumed-one') return lowered;
@@ -127,6 +132,18 @@ export function eagerOperators(
     stored: (name) => storedValue(step, name),
   };
 }
+
+/** What autocast casts for a call before it, and gradients on the way back. */
+const withCasts = (lowered: LoweredOperator, { forward, backwardData }: InputCasts): LoweredOperator =>
+  forward.length + backwardData.length === 0
+    ? lowered
+    : {
+        ...lowered,
+        forward: [...forward, ...lowered.forward],
+        ...(lowered.backwardData.length === 0
+          ? {}
+          : { backwardData: [...backwardData, ...lowered.backwardData] }),
+      };
 
 /** An image is reshaped before a group normalization that stands as several operators. */
 function givenImages(

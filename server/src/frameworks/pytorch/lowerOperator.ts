@@ -14,7 +14,7 @@ import { castKernel, elementwiseKernel } from './elementwiseKernel.ts';
 import { isFoldedBias } from './foldedBias.ts';
 import type { Fp8Scaling } from './fp8Products.ts';
 import type { FusedGroup } from './fusedGroups.ts';
-import { inputCasts } from './inputCasts.ts';
+import type { CastingReader, InputCasts } from './inputCasts.ts';
 import { instructionsOf, withInstructions } from './instructionBound.ts';
 import { keptForBackward } from './keptTensors.ts';
 import { absorbed } from './lowerGroup.ts';
@@ -28,9 +28,9 @@ export function operatorLowering(
   step: EagerStep,
   groups: ReadonlyMap<number, FusedGroup>,
   scaling: Fp8Scaling,
+  castsOf: (reader: CastingReader) => InputCasts,
 ): (typed: TypedOperator) => LoweredOperator {
   const { training, mode } = step;
-  const castsOf = inputCasts(step);
   const operandCastsOf = operandCasts(step, scaling);
   const kernelsOf = operatorKernels(training, mode);
   const learns = mode === 'training';
@@ -50,7 +50,7 @@ export function operatorLowering(
     if (inPyTorch(operator)?.view === 'split') return lowerSplit(step, typed);
     if (isView(cost, operator)) return lowerView(step, typed);
     const isFolded = isFoldedBias(training, operator);
-    const casts = castsOf(typed);
+    const casts = castsOf({ ...typed, inputs: operator.inputs, class: cost.class });
     const copies = broadcastCopies(step, typed);
     const { forward: whole, backwardData: wholeBack, backwardWeight } = kernelsOf(typed);
     const backwardData = dropped(

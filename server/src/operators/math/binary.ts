@@ -119,7 +119,7 @@ const rows: readonly BinaryRow[] = [
     since: 1,
     documentation: 'x, or slope · x below 0 (ONNX Operators, PRelu-16)',
     inputs: [data('X'), weight('slope')],
-    pytorch: { layer: 'PReLU', autocast: 'widest' },
+    pytorch: { layer: 'PReLU', autocast: 'half' },
     runner: { rule: 'PRelu' },
     operations: 2,
     gradient: (_, index) => ({

@@ -74,7 +74,7 @@ const bilinear = define({
   type: 'Bilinear',
   documentation: 'x1·W·x2 + b for each feature (torch.nn.functional.bilinear of PyTorch 2.13, Bilinear-1)',
   inputs: [data('input1'), data('input2'), weight('weight'), weight('bias')],
-  pytorch: { layer: 'Bilinear', autocast: 'widest' },
+  pytorch: { layer: 'Bilinear', autocast: 'promote' },
   infer: (context) => {
     const [input, matrices] = [context.inputShape(0), context.inputShape(2)];
     if (input === undefined) return unknownBecause(context, 0);

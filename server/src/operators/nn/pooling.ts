@@ -81,7 +81,7 @@ const lpPool = define({
   type: 'LpPool',
   documentation: 'p-norm of each window (ONNX Operators, LpPool-22)',
   inputs: [data('X')],
-  pytorch: { layer: 'LpPool', autocast: 'widest' },
+  pytorch: { layer: 'LpPool', autocast: 'fp32' },
   runner: noRule.unwritten,
   infer: (context) => inferPool(context, 0),
   dimensions: (context) => poolMap(context),

@@ -38,7 +38,7 @@ const resize = define({
   since: 10,
   documentation: 'the input resampled to other sizes (ONNX Operators, Resize-19)',
   inputs: [data('X'), host('roi'), host('scales'), host('sizes')],
-  pytorch: { layer: 'Upsample', autocast: 'widest' },
+  pytorch: { layer: 'Upsample', autocast: 'fp32' },
   runner: { rule: 'Resize' },
   infer: inferResize,
   dimensions: (context) =>
@@ -56,7 +56,7 @@ const upsample = define({
   documentation:
     'the input enlarged by factors, replaced by Resize in version 10 (ONNX Operators, Upsample-9)',
   inputs: [data('X'), host('scales')],
-  pytorch: { layer: 'Upsample', autocast: 'widest' },
+  pytorch: { layer: 'Upsample', autocast: 'fp32' },
   runner: { rule: 'Upsample' },
   infer: (context) => {
     const input = context.inputShape(0);

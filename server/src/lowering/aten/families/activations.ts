@@ -1,6 +1,6 @@
 /** Activations, softmax and dropout. */
 
-import { float, int, text } from '../../layer-spec/layerDefinition.ts';
+import { float, int, type Tensor, text } from '../../layer-spec/layerDefinition.ts';
 import { type AtenCall, each, type LowerAten } from '../atenCall.ts';
 
 /** An operator of the input alone, in both forms that ATen has of it. */
@@ -81,7 +81,7 @@ const softmax =
  * keeps a mask of bytes (aten/src/ATen/native/Dropout.cpp of PyTorch 2.13, `_dropout_impl`).
  */
 const noisy =
-  (isOfChannels: boolean): LowerAten =>
+  (isOfChannels: boolean, isAlpha: boolean): LowerAten =>
   (call) => {
     const input = call.tensor('input', 'self');
     if (input?.shape === undefined) return undefined;
@@ -91,10 +91,14 @@ const noisy =
     if (sizes === undefined) return undefined;
     const type = input.elementType ?? 'float32';
     const ones = call.emit('Expand', [call.scalar(1, type), sizes]);
-    return call.emit('Mul', [input, ...call.emit('Bernoulli', ones)]);
+    const noise = call.emit('Bernoulli', ones);
+    // Which numbers they are changes no cost.
+    const by = (operator: 'Add' | 'Div' | 'Mul', of: readonly [Tensor]): readonly [Tensor] =>
+      call.emit(operator, [...of, call.scalar(0.5, type)]);
+    if (!isAlpha) return call.emit('Mul', [input, ...by('Div', noise)]);
+    const added = by('Add', by('Mul', by('Add', noise)));
+    return call.emit('Add', [...call.emit('Mul', [input, ...by('Mul', noise)]), ...added]);
   };
-
-const noiseOfChannels = noisy(true);
 
 /** Of elements. */
 const dropout =
@@ -138,7 +142,7 @@ export const activationOperators: Readonly<Record<string, LowerAten>> = {
   ...each(['softmax.int', '_softmax.default', 'special_softmax.int'], softmax('Softmax')),
   ...each(['log_softmax.int', '_log_softmax.default', 'special_log_softmax.int'], softmax('LogSoftmax')),
   ...each(['dropout.default', 'dropout_.default', 'native_dropout.default'], dropout('train')),
-  ...each(['feature_dropout.default', 'feature_dropout_.default'], noiseOfChannels),
-  ...each(['feature_alpha_dropout.default', 'feature_alpha_dropout_.default'], noiseOfChannels),
-  ...each(['alpha_dropout.default', 'alpha_dropout_.default'], noisy(false)),
+  ...each(['feature_dropout.default', 'feature_dropout_.default'], noisy(true, false)),
+  ...each(['feature_alpha_dropout.default', 'feature_alpha_dropout_.default'], noisy(true, true)),
+  ...each(['alpha_dropout.default', 'alpha_dropout_.default'], noisy(false, true)),
 };

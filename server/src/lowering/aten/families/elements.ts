@@ -1,6 +1,6 @@
 /** Operators that compute every element by itself: arithmetic, functions, types. */
 
-import { isFloatingPoint } from '../../../model/elementType.ts';
+import { elementTypes, isFloatingPoint } from '../../../model/elementType.ts';
 import { ownDomain } from '../../../operators/vocabulary/define.ts';
 import { int, type Tensor } from '../../layer-spec/layerDefinition.ts';
 import { type AtenCall, each, type LowerAten } from '../atenCall.ts';
@@ -117,6 +117,17 @@ const converted: LowerAten = (call) => {
   return self && [call.cast(self, call.elementType('dtype') ?? call.results[0]?.elementType)];
 };
 
+/**
+ * As the program says it, also where that changes nothing in fp32: `x.float()` and `x.to(weight.dtype)` are casts where the model
+ * trains in half precision.
+ */
+const asked: LowerAten = (call) => {
+  const self = call.tensor('self', 'input');
+  const type = call.elementType('dtype') ?? call.results[0]?.elementType;
+  if (self?.elementType !== 'float32' || type !== 'float32') return converted(call);
+  return call.emit('Cast', [self], { to: int(elementTypes.indexOf('float32')) });
+};
+
 const same: LowerAten = (call) => {
   const self = call.tensor('self', 'a', 'input');
   return self && [self];
@@ -229,7 +240,8 @@ export const elementOperators: Readonly<Record<string, LowerAten>> = {
   ...each(['pow.Tensor_Scalar', 'pow.Tensor_Tensor', 'pow.Scalar', 'pow_.Scalar'], power),
   'square.default': (call) => {
     const self = call.tensor('self');
-    return self && call.emit('Mul', [self, self]);
+    // It is a power, which autocast lists (aten/src/ATen/native/UnaryOps.cpp, `square`).
+    return self && call.emit('Pow', [self, call.scalar(2, self.elementType ?? 'float32')]);
   },
   ...each(['rsqrt.default', 'rsqrt_.default'], (call) => {
     const self = call.tensor('self');
@@ -253,8 +265,9 @@ export const elementOperators: Readonly<Record<string, LowerAten>> = {
     const zero = call.scalar(0, self?.elementType ?? 'float32');
     return self && call.emit('Where', [...call.emit('IsNaN', [self]), zero, self]);
   },
-  ...each(['to.dtype', 'to.dtype_layout', 'to.device', 'to.other', '_to_copy.default'], converted),
-  ...each(['type_as.default', 'float.default'], converted),
+  ...each(['to.dtype', 'to.device', 'to.other', 'type_as.default', 'float.default'], asked),
+  // Of what is only put on a device it says the type that it has.
+  ...each(['to.dtype_layout', '_to_copy.default'], converted),
   'clone.default': copiedWhole,
   ...each(['copy_.default', 'copy.default'], copied),
   ...each(['alias.default', 'contiguous.default'], same),
