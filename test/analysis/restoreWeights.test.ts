@@ -47,10 +47,10 @@ test.each([...uncounted, 'computed.default', 'computed.inline'])(
 );
 
 test('what was looked up in a file is counted, and what is computed in each step is not named', () => {
-  // Whether TorchScript's `decay` is trained is another question.
-  for (const file of ['normed.plain', 'computed.plain', 'computed.unfolded'])
-    expect(analysisOf(file).issues.filter(({ code }) => code !== 'graph/assumed-weights')).toEqual([]);
-  expect(analysisOf('windows.inline').issues).toEqual([]);
+  // Whether TorchScript's `decay` is trained, and in which type a norm is computed, are other questions.
+  const others = new Set(['graph/assumed-weights', 'graph/lost-casts']);
+  for (const file of ['normed.plain', 'computed.plain', 'computed.unfolded', 'windows.inline'])
+    expect(analysisOf(file).issues.filter(({ code }) => !others.has(code))).toEqual([]);
 });
 
 test('tables are looked up again in the step', () => {

@@ -25,8 +25,10 @@ import { collectIssues } from './issueCollector.ts';
 import { issuesOfAssumedWeights } from './issuesOfAssumedWeights.ts';
 import { issuesOfComputedWeights } from './issuesOfComputedWeights.ts';
 import { issuesOfFusedOperators } from './issuesOfFusedOperators.ts';
+import { issuesOfLostCasts } from './issuesOfLostCasts.ts';
 import { joinBatchStatistics } from './joinBatchStatistics.ts';
 import { joinSlices } from './joinSlices.ts';
+import { joinSplits } from './joinSplits.ts';
 import type { ModelAnalysis, ModelSymbol } from './modelAnalysis.ts';
 import { collectOperatorKinds } from './operatorKinds.ts';
 import { originOf } from './originOf.ts';
@@ -71,7 +73,9 @@ export function* analyzeInSteps(
   const stored =
     provided === undefined
       ? restoreWeights(
-          joinBatchStatistics(joinSlices({ nodes: splitCalls(centred.nodes, model), graph: model.graph })),
+          joinBatchStatistics(
+            joinSplits(joinSlices({ nodes: splitCalls(centred.nodes, model), graph: model.graph })),
+          ),
         )
       : { nodes: unrolled, graph: model.graph };
   const fused = issuesOfFusedOperators(model.graph.nodes);
@@ -175,9 +179,12 @@ function* analyzeGraph({
   const auxiliary = findAuxiliaryOperators(withParameters);
   const finished = withRoles(withParameters, rolesBehind(withParameters, auxiliary));
   yield;
-  const composites = findComposites(finished, compositePatterns, (index) =>
-    originOf(scopes[index], finished.operators[index]?.source, given),
-  );
+  const originAt = (index: number) => originOf(scopes[index], finished.operators[index]?.source, given);
+  const composites = findComposites(finished, compositePatterns, originAt);
+  if (model.producerName === 'pytorch') {
+    const isAuxiliary = (index: number) => auxiliary.shapeArithmetic[index] === true;
+    issues.push(...issuesOfLostCasts(finished, composites, originAt, isAuxiliary));
+  }
   const analysis: ModelAnalysis = {
     graph: finished,
     composites,

@@ -83,10 +83,11 @@ function isFolded(
   if (weights === outputs) return true;
   if (known === outputs && !readsTrained) return true;
   if (hasTrait(operator, 'random') || holdsGraph(operator.attributes)) return false;
-  return (
-    operator.inputs.some((name) => name !== '') &&
-    operator.inputs.every((name) => name === '' || constant.has(name))
+  // What only a type or a shape is taken of counts as little as an input that is not there.
+  const read = operator.inputs.filter(
+    (name, index) => name !== '' && inputOf(operator, index)?.role !== 'shape',
   );
+  return read.length > 0 && read.every((name) => constant.has(name));
 }
 
 function feedsOnlyShapes(

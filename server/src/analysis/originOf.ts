@@ -11,7 +11,8 @@ export function originOf(
   given: GivenLayers,
 ): OperatorOrigin {
   const known = given.calls.get(source ?? -1);
-  if (known !== undefined) return { call: known };
+  if (known !== undefined)
+    return { call: known, ...(known.moduleClass === undefined ? {} : { moduleClass: known.moduleClass }) };
   const index = given.ofNode[source ?? -1] ?? -1;
   const layer = given.layers[index];
   if (layer !== undefined) return { layer: index, moduleClass: layer.type };

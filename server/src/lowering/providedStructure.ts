@@ -37,6 +37,8 @@ export interface ProvidedStructure {
 export interface ProvidedCall {
   readonly name: string;
   readonly function: string;
+  /** Qualified class of the module that calls, where that is known. */
+  readonly moduleClass?: string;
   /** Of Python; '' where none was recorded. */
   readonly stackTrace: string;
 }

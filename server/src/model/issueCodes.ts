@@ -254,6 +254,11 @@ export const issueCodes = {
     explanation:
       'ONNX multiplies tensors of one type alone, so that the TorchScript exporter writes a cast into `x * mask` too. PyTorch reads the mask as it is there, and keeps it with one byte per element. For `x * mask.float()`, it keeps numbers.',
   },
+  'graph/lost-casts': {
+    title: 'The file does not have the casts of the model',
+    explanation:
+      'The default exporter leaves out casts that change nothing in fp32, such as `x.float()` before a normalization and `x.to(dtype)` behind it. In half precision they decide how wide tensors are, what is kept for backward, and which kernels cast. Without them each operator runs in the type that `torch.autocast` gives it. An archive of `torch.export` has them.',
+  },
   'graph/assumed-calls': {
     title: 'What the exporter merged is costed as most programs compute it',
     explanation:

@@ -406,7 +406,13 @@ function computed(
     return isKnown ? result : graph.declare(result.name, type.elementType, type.shape);
   });
   const { target, stackTrace } = node;
-  const call = { name: first, function: target.replace('torch.ops.', ''), stackTrace };
+  const moduleClass = node.modules.at(-1)?.className;
+  const call: ProvidedCall = {
+    name: first,
+    function: target.replace('torch.ops.', ''),
+    ...(moduleClass === undefined ? {} : { moduleClass }),
+    stackTrace,
+  };
   for (let index = start; index < graph.size; index += 1) lowering.calls.set(index, call);
   addToModule(lowering, node, start);
   return results;

@@ -1,0 +1,53 @@
+/**
+ * Casts that the default exporter of PyTorch leaves out: `x.float()` and `x.to(y.dtype)` change nothing of a program in fp32, and a
+ * decomposed program has none of them (torch/_decomp, `_to_copy`). In half precision they decide what type a module computes in.
+ */
+
+import type { OperatorOrigin } from '../composites/composite.ts';
+import type { Composites } from '../composites/findComposites.ts';
+import { isFloatingPoint } from '../model/elementType.ts';
+import type { Graph, Operator } from '../model/graph.ts';
+import type { Issue } from '../model/issue.ts';
+import { hasTrait, inPyTorch } from '../operators/operatorFacts.ts';
+
+/**
+ * What is said where classes of the program itself call what autocast runs in fp32: around such calls programs cast. `isAuxiliary`:
+ * whether an operator computes nothing of a step.
+ */
+export function issuesOfLostCasts(
+  { operators, values }: Graph,
+  composites: Composites,
+  originOf: (index: number) => OperatorOrigin,
+  isAuxiliary: (index: number) => boolean,
+): readonly Issue[] {
+  const isFloat = (name: string | undefined): boolean => {
+    const type = values.get(name ?? '')?.type;
+    return type?.kind === 'tensor' && isFloatingPoint(type.elementType);
+  };
+  // A cast that does nothing shows that casts are in the file.
+  const isIdle = (operator: Operator): boolean =>
+    hasTrait(operator, 'casts') && isFloat(operator.inputs[0]) && isFloat(operator.outputs[0]);
+  if (operators.some(isIdle)) return [];
+  const written = operators.filter((operator) => {
+    const { call, moduleClass } = originOf(operator.index);
+    if (call === undefined || moduleClass === undefined || moduleClass.startsWith('torch.nn.')) return false;
+    if (isAuxiliary(operator.index) || !isFloat(operator.outputs[0])) return false;
+    if (composites.get(operator.index)?.launchedAs === 'one') return false;
+    return /^fp32/.test(inPyTorch(operator)?.autocast ?? '') && !hasTrait(operator, 'activation');
+  });
+  const [first] = written;
+  if (first === undefined) return [];
+  const classes = [...new Set(written.map(({ index }) => nameOf(originOf(index).moduleClass)))];
+  const [name] = classes;
+  const others = classes.length === 1 ? '' : ` and ${classes.length - 1} more`;
+  return [
+    {
+      code: 'graph/lost-casts',
+      severity: 'information',
+      message: `In half precision, \`${name}\`${others} may cast between types: the exporter left out casts that change nothing in fp32. Time and memory there are of the types that autocast gives. Export with \`torch.export.save\`, which keeps casts`,
+      operator: first.source,
+    },
+  ];
+}
+
+const nameOf = (moduleClass = ''): string => moduleClass.slice(moduleClass.lastIndexOf('.') + 1);

@@ -1,0 +1,50 @@
+/** What is said where the default exporter has left out casts, and where it can have left out none. */
+
+import { expect, test } from 'vitest';
+import { analyzeOnnx } from '../../server/src/analysis/analyzeOnnx.ts';
+import { onnxModel, onnxNode } from '../support/onnxModel.ts';
+
+/** An operator in a module of a class, as the exporter of `torch.export` records it. */
+const inside = (text: string, moduleClass: string, called: string) =>
+  onnxNode(
+    text,
+    {},
+    {
+      'pkg.torch.onnx.name_scopes': `['', 'norm', '${text.split(' ')[0]}']`,
+      'pkg.torch.onnx.class_hierarchy': `['Net', '${moduleClass}', '${called}']`,
+    },
+  );
+const messages = (nodes: readonly (string | ReturnType<typeof onnxNode>)[], producerName = 'pytorch') =>
+  analyzeOnnx({
+    ...onnxModel({
+      inputs: ['x: float32[2, 8]'],
+      outputs: ['y'],
+      initializers: ['w: float32[8, 8]', 'two: float32[] = 2'],
+      nodes: ['h = MatMul(x, w)', ...nodes],
+    }),
+    producerName,
+  })
+    .issues.filter(({ code }) => code === 'graph/lost-casts')
+    .map(({ message }) => message);
+
+const power = inside('y = Pow(h, two)', 'net.RootMeanSquare', 'aten.pow.Tensor_Scalar');
+const idle = onnxNode('c = Cast(h)', { to: { kind: 'int', value: 1 } });
+
+test('a class of the program calls what autocast lists', () => {
+  expect(messages([power])).toEqual([expect.stringContaining('`RootMeanSquare` may cast')]);
+});
+
+test.each([
+  [
+    'a layer of PyTorch',
+    [inside('y = Softmax(h)', 'torch.nn.modules.activation.Softmax', 'aten.softmax.int')],
+  ],
+  ['what autocast does not list', [inside('y = Sigmoid(h)', 'net.Gate', 'aten.sigmoid.default')]],
+  [
+    'a cast that does nothing is there',
+    [idle, inside('y = Pow(c, two)', 'net.Root', 'aten.pow.Tensor_Scalar')],
+  ],
+  ['nothing is recorded', ['y = Pow(h, two)']],
+])('nothing: %s', (_, nodes) => expect(messages(nodes)).toEqual([]));
+
+test('nothing of a file of another exporter', () => expect(messages([power], 'tf2onnx')).toEqual([]));
