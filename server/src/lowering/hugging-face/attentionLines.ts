@@ -24,6 +24,11 @@ export interface Attention {
     /** Whether heads are rotated first, whole (HunYuan, nanochat). */
     readonly rotatedFirst?: true;
   };
+  /**
+   * How one projection is taken apart where queries, keys and values have it together: by one split where it is left out, by ranges
+   * (Phi-3), or by places of an axis that stands within each head (BLOOM). The gradients of ranges and places are added one by one.
+   */
+  readonly packedBy?: 'ranges' | 'places';
   /** Elements of a head that are rotated by position; 0 for none. */
   readonly rotated: number;
   /** Tokens before the others that have no position (DINOv3). */
@@ -121,7 +126,7 @@ export function attentionLines(of: Attention, place: AttentionPlace): readonly s
     const all = size.q + size.k + size.v;
     lines.push(
       `${prefix}${names.qkv_proj}: Linear(${width}, ${all}${option(of.bias)}) from ${source}`,
-      `${prefix}q_part, ${prefix}k_part, ${prefix}v_part: split([${size.q}, ${size.k}, ${size.v}], dim=-1)`,
+      ...partsOfPacked(of, place, `${prefix}${names.qkv_proj}`),
     );
   }
   const parts = ['q', 'k', 'v'] as const;
@@ -153,6 +158,8 @@ export function attentionLines(of: Attention, place: AttentionPlace): readonly s
         split('q_and_gate', 2 * of.headSize),
         `${prefix}q_split, ${prefix}gate_split: chunk(2, dim=-1)`,
       );
+    else if (of.packed === true && of.packedBy === 'places')
+      lines.push(`${prefix}${part}_split: select(${prefix}places, 3, ${parts.indexOf(part)})`);
     else lines.push(split(`${part}_split`, of.headSize));
     if (norm?.over === 'head-by-head')
       lines.push(...headByHead(`${prefix}${part}`, count, norm.call(String(of.headSize))));
@@ -166,7 +173,8 @@ export function attentionLines(of: Attention, place: AttentionPlace): readonly s
       );
     }
     if (part === 'k' && of.keyScale !== undefined) lines.push(`${prefix}k_multiplied: mul(${of.keyScale})`);
-    lines.push(...headLines(of, prefix, part, length));
+    const before = lines.at(-1)?.split(':')[0] ?? '';
+    lines.push(...headLines(of, prefix, part, length, before));
   }
   return [
     ...lines,
@@ -183,6 +191,26 @@ export function attentionLines(of: Attention, place: AttentionPlace): readonly s
     ...(of.outputNorm === undefined ? [] : [`${prefix}attn_sub_norm: ${of.outputNorm(String(size.q))}`]),
     `${prefix}${names.o_proj}: Linear(${width}${option(of.outputBias)})`,
     ...dropoutLines(`${prefix}out_drop`, of.outputDropout),
+  ];
+}
+
+/** Queries, keys and values of what one projection gives, before heads are told apart; of places nothing but their axis. */
+function partsOfPacked(
+  { heads, groups, headSize, packedBy }: Attention,
+  { prefix = '', rows = 'batch', length }: AttentionPlace,
+  packed: string,
+): readonly string[] {
+  const [queries, others] = [heads * headSize, groups * headSize];
+  if (packedBy === 'places')
+    return [`${prefix}places: reshape(${packed}, ${rows}, ${length}, ${heads}, 3, ${headSize})`];
+  if (packedBy !== 'ranges')
+    return [
+      `${prefix}q_part, ${prefix}k_part, ${prefix}v_part: split([${queries}, ${others}, ${others}], dim=-1)`,
+    ];
+  return [
+    `${prefix}q_part: slice(${packed}, -1, 0, ${queries})`,
+    `${prefix}k_part: slice(${packed}, -1, ${queries}, ${queries + others})`,
+    `${prefix}v_part: slice(${packed}, -1, ${queries + others}, ${queries + 2 * others})`,
   ];
 }
 
@@ -218,7 +246,13 @@ const mostHeads = 512;
  * From [batch, sequence, heads, head] to [batch, heads, sequence, head], behind the rotation. Where a type rotates a part of each
  * head, both parts are joined behind the transposition, so that they lie as their axes say (`apply_rotary_pos_emb`).
  */
-function headLines(of: Attention, prefix: string, part: 'q' | 'k' | 'v', length: string): readonly string[] {
+function headLines(
+  of: Attention,
+  prefix: string,
+  part: 'q' | 'k' | 'v',
+  length: string,
+  source: string,
+): readonly string[] {
   const heads = `${prefix}${part}_heads`;
   if (of.contiguous === true) {
     const turned = `${prefix}${part}_turned_heads`;
@@ -246,9 +280,9 @@ function headLines(of: Attention, prefix: string, part: 'q' | 'k' | 'v', length:
     const turned = `${prefix}${part}_rotary_heads`;
     return [rotary, `${turned}: transpose(1, 2)`, `${heads}: cat((${turned}), dim=-1)`];
   }
-  const kept = of.headSize - of.rotated;
   return [
-    `${prefix}${part}_turning, ${prefix}${part}_kept: split([${of.rotated}, ${kept}], dim=-1)`,
+    `${prefix}${part}_turning: slice(${source}, -1, 0, ${of.rotated})`,
+    `${prefix}${part}_kept: slice(${source}, -1, ${of.rotated}, ${of.headSize})`,
     `${prefix}${part}_rotary: RotaryPositionalEmbeddings() from ${prefix}${part}_turning`,
     `${prefix}${part}_rotary_heads: transpose(1, 2)`,
     `${prefix}${part}_kept_heads: transpose(${prefix}${part}_kept, 1, 2)`,

@@ -187,7 +187,7 @@ export const decoderTypes: Readonly<Record<string, DecoderType>> = {
   qwen3_vl_text: qwen3,
   phi3: (fields) =>
     llamaLike(fields, {
-      attention: { packed: true, bias: false, outputBias: false, rejoined: true },
+      attention: { packed: true, packedBy: 'ranges', bias: false, outputBias: false, rejoined: true },
       feedForward: () => ({ ...gated(fields, undefined, false), packed: true }) as FeedForward,
     }),
   youtu: (fields) => ({
@@ -405,6 +405,7 @@ export const decoderTypes: Readonly<Record<string, DecoderType>> = {
         : 'pre',
       attention: {
         packed: true,
+        packedBy: fresh || fields.flag('multi_query', true) ? 'ranges' : 'places',
         bias,
         outputBias: bias,
         groups: fresh
@@ -457,6 +458,7 @@ export const decoderTypes: Readonly<Record<string, DecoderType>> = {
       norm: layerNorm(fields.number('layer_norm_eps', 1e-5)),
       attention: {
         packed: true,
+        packedBy: 'places',
         bias: true,
         outputBias: true,
         names: neoxNames,
@@ -471,7 +473,15 @@ export const decoderTypes: Readonly<Record<string, DecoderType>> = {
       norm: layerNorm(fields.number('layer_norm_epsilon', 1e-5)),
       embeddingNorm: true,
       longest: 2048,
-      attention: { packed: true, bias: true, outputBias: true, rotated: 0, written: true, names: neoxNames },
+      attention: {
+        packed: true,
+        packedBy: 'places',
+        bias: true,
+        outputBias: true,
+        rotated: 0,
+        written: true,
+        names: neoxNames,
+      },
       feedForward: () => ({
         kind: 'plain',
         hidden: 4 * fields.size('hidden_size'),
