@@ -3,7 +3,11 @@
 import { expect, test } from 'vitest';
 import { openLayerSpec } from '../../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../../server/src/estimate/estimateModel.ts';
-import { type CostedLayout, LayoutBounds } from '../../../server/src/estimate/planner/layoutBound.ts';
+import {
+  type CostedLayout,
+  LayoutBounds,
+  leastWith,
+} from '../../../server/src/estimate/planner/layoutBound.ts';
 import { seconds } from '../../../server/src/model/units.ts';
 
 const spec = 'inputs: { x: "float32[batch, 64]" }\nlayers:\n  - l: Linear(64)\n';
@@ -56,4 +60,59 @@ test('a layout is too slow beyond the last that is listed, or 1.3 times the fast
   const wide = new LayoutBounds(9);
   wide.list(costed('a', 10));
   expect([12.9, 13.1].map((step) => wide.isOverLimit(step))).toEqual([false, true]);
+});
+
+/** A pass of 3 s forward and 5 s backward, of which 2.5 s may be gradients of weights. */
+test('whatever the schedule, a micro-batch goes through all stages and back, and a stage takes all of them', () => {
+  const bounds = new LayoutBounds(3);
+  expect(bounds.leastOf(asked(4), 2, 1)).toBe(0);
+  bounds.learn(costed('megatron', 10));
+  // One micro-batch waits for all stages, whatever is put off.
+  expect(bounds.leastOf(asked(4), 2, 1)).toBeCloseTo(0.98 * 5.5, 9);
+  // Two on eight ranks make no round of chunks: the last stage takes both, seven come before and behind.
+  expect(bounds.leastOf(asked(8), 2, 2)).toBeCloseTo(0.98 * 5.5 * (9 / 8), 9);
+  // Many leave a quarter of the bubble with four chunks.
+  expect(bounds.leastOf(asked(4), 2, 64)).toBeCloseTo(0.98 * (8 / 4) * (64 + 3 / 4), 9);
+  // Twice as many samples take no less than these do.
+  expect(bounds.leastOf(asked(1), 4, 8)).toBeCloseTo(0.95 * 8 * 8, 9);
+});
+
+test('copies that update all are no faster than those that share the update', () => {
+  const bounds = new LayoutBounds(3);
+  const { degrees } = asked(1);
+  expect(bounds.areCopiesTooSlow(degrees)).toBe(true);
+  const { scenario } = costed('any', 0).cost;
+  const framework = { name: 'deepspeed-zero', options: { stage: '1' } };
+  for (const step of [14, 13]) {
+    const layout = costed(framework.name, step);
+    bounds.learn({ ...layout, cost: { ...layout.cost, scenario: { ...scenario, framework } } });
+  }
+  bounds.list(costed('faster', 10));
+  // 0.95 times 13 s is within 1.3 times 10 s.
+  expect(bounds.areCopiesTooSlow(degrees)).toBe(false);
+  bounds.list(costed('faster', 9));
+  expect(bounds.areCopiesTooSlow(degrees)).toBe(true);
+});
+
+test('another schedule waits for a part of the bubble, and chunks hide what is exchanged', () => {
+  const { cost: own } = costed('megatron', 10);
+  const parallel = {
+    ...{
+      replicas: 1,
+      microBatches: 4,
+      bubble: seconds(3),
+      stages: [],
+      collectives: [],
+      whole: [],
+      shardings: [],
+    },
+    ...{ tensorCommunication: seconds(0), contextCommunication: seconds(0), expertCommunication: seconds(0) },
+  };
+  const time = { ...own.totals.time, exposedCommunication: seconds(1) };
+  const cost = { ...own, parallel, totals: { ...own.totals, time } };
+  const least = (chunks: number, schedule: 'zb-h1' | 'zb-v' | 'interleaved-1f1b') =>
+    leastWith({ step: 10, cost }, { chunks, schedule });
+  expect(least(1, 'zb-h1')).toBeCloseTo(8, 9);
+  expect(least(2, 'interleaved-1f1b')).toBeCloseTo(7.5, 9);
+  expect(least(2, 'zb-v')).toBeCloseTo(6, 9);
 });

@@ -3,14 +3,14 @@
  * exchange, and stages of equal weights.
  *
  * A pipeline of p ranks with m micro-batches takes (m + p − 1) times a p-th of what one pass takes (1F1B: Narayanan et al.,
- * arXiv:2104.04473, section 2.2; other schedules take m at least). Passes of as many samples with the same shares of layers,
- * sequences and experts take as long in another number of stages. Frameworks differ in their kernels by little.
+ * arXiv:2104.04473, section 2.2). Passes of as many samples with the same shares of layers, sequences and experts take as long in
+ * another number of stages, and those of fewer samples no longer. Frameworks differ in their kernels by little.
  */
 
 import type { ParallelScenario } from '../../model/scenario.ts';
 import type { StepCost } from '../../model/stepCost.ts';
 import { runtimeReserve } from '../memory/reservedMemory.ts';
-import { copies, sharesUpdate } from './copyFrameworks.ts';
+import { sharesUpdate } from './copyFrameworks.ts';
 
 export interface CostedLayout extends SharedDegrees {
   readonly pipeline: number;
@@ -32,12 +32,14 @@ type SharedDegrees = Pick<ParallelScenario, 'tensor' | 'context' | 'expert'>;
 export class LayoutBounds {
   /** Layouts that were found too slow before they were costed. */
   bounded = 0;
-  /** Seconds of a pass forward and backward of a whole copy, by what decides them: the shortest that was found. */
-  private readonly passes = new Map<string, number>();
+  /** The pass of a micro-batch through a whole copy, by what decides it: the shortest that was found. */
+  private readonly passes = new Map<string, CopyPass>();
   /** Of copies without a pipeline, by framework. */
   private readonly states = new Map<string, HeldState[]>();
-  /** Seconds of steps of copies that share their update, without most of the bubble, by degrees and size of a micro-batch. */
+  /** Seconds of the shortest step of copies that share their update, by degrees, and by size of a micro-batch. */
   private readonly sharing = new Map<string, number>();
+  /** What copies that each update all hold at least, by degrees. */
+  private readonly whole = new Map<string, Pick<HeldState, 'bytes' | 'room'>>();
   /** Seconds of the fastest step of each layout that would have a line of its own. */
   private readonly lines = new Map<string, number>();
 
@@ -48,11 +50,17 @@ export class LayoutBounds {
   learn(layout: CostedLayout): void {
     this.learnState(layout);
     this.learnSharing(layout);
-    const pass = passTime(layout.cost);
+    const pass = passOf(layout.cost);
     if (pass === undefined) return;
     const key = keyOf(layout, layout.microBatch);
-    for (const each of [key, `${key} ${layout.framework.name}`])
-      this.passes.set(each, Math.min(pass, this.passes.get(each) ?? pass));
+    for (const each of [key, `${key} ${layout.framework.name}`]) {
+      const { whole, backward, through } = this.passes.get(each) ?? pass;
+      this.passes.set(each, {
+        whole: Math.min(pass.whole, whole),
+        backward: Math.min(pass.backward, backward),
+        through: Math.min(pass.through, through),
+      });
+    }
   }
 
   private learnState({ tensor, context, expert, pipeline, framework, cost }: CostedLayout): void {
@@ -62,12 +70,18 @@ export class LayoutBounds {
     this.states.set(framework.name, [...known, { tensor, context, expert, ...state }]);
   }
 
-  private learnSharing(layout: CostedLayout): void {
-    const { pipeline, microBatch, cost } = layout;
+  private learnSharing({ microBatch, cost, step, ...degrees }: CostedLayout): void {
     if (!sharesUpdate(cost.scenario.framework)) return;
-    const key = `${keyOf(layout, microBatch)} ${pipeline}`;
-    const least = withoutBubble(layout);
-    this.sharing.set(key, Math.min(least, this.sharing.get(key) ?? least));
+    const { parameters, gradients, optimizerState } = cost.totals.memory;
+    const { gpus } = cost.scenario;
+    // Experts are shared over fewer GPUs.
+    const sharers = gpus / (degrees.tensor * degrees.pipeline * degrees.expert);
+    this.whole.set(copyKey(degrees), {
+      bytes: parameters + gradients + likeShards * optimizerState * sharers,
+      room: stateOf(cost).room,
+    });
+    for (const key of [copyKey(degrees), copyKey(degrees, microBatch)])
+      this.sharing.set(key, Math.min(step, this.sharing.get(key) ?? step));
   }
 
   /**
@@ -91,7 +105,7 @@ export class LayoutBounds {
   leastStep({ degrees, framework }: AskedLayout, microBatch: number, passes: number): number {
     const pass = this.passes.get(`${keyOf(degrees, microBatch)} ${framework.name}`);
     if (pass === undefined) return 0;
-    return (pass * (passes + degrees.pipeline - 1)) / degrees.pipeline;
+    return (pass.whole * (passes + degrees.pipeline - 1)) / degrees.pipeline;
   }
 
   /** Takes a layout that fits. */
@@ -101,24 +115,53 @@ export class LayoutBounds {
     this.lines.set(key, Math.min(step, this.lines.get(key) ?? step));
   }
 
+  /** Whether copies that each update all hold too much, by what copies hold that share it; counted where it is so. */
+  areCopiesTooFull(degrees: Layout): boolean {
+    const held = this.whole.get(copyKey(degrees));
+    const areTooFull = held !== undefined && held.bytes > held.room;
+    if (areTooFull) this.bounded += 1;
+    return areTooFull;
+  }
+
+  /**
+   * Whether no layout of copies that each update all can be listed, of these degrees or of a size of a micro-batch; counted where it
+   * is so. They send no less than copies that share the update, and update more. True where no such layout was costed: it would not
+   * have been listed either.
+   */
+  areCopiesTooSlow(degrees: Layout, microBatch?: number): boolean {
+    const sharing = this.sharing.get(copyKey(degrees, microBatch));
+    const areTooSlow = sharing === undefined || this.isOverLimit(likeKernels * sharing);
+    if (areTooSlow) this.bounded += 1;
+    return areTooSlow;
+  }
+
   /** Whether no layout of these degrees can be listed; counted where it is so. `passes`: micro-batches of a step. */
-  isTooSlow({ degrees, framework }: AskedLayout, microBatch: number, passes: number): boolean {
-    const key = keyOf(degrees, microBatch);
-    const sharing = this.sharing.get(`${key} ${degrees.pipeline}`);
-    // Copies that each update all send no less, and update more.
-    if (framework.name === copies.name && sharing !== undefined && this.isOverLimit(likeKernels * sharing)) {
-      this.bounded += 1;
-      return true;
-    }
-    const own = this.passes.get(`${key} ${framework.name}`);
-    const any = this.passes.get(key);
-    if (any === undefined) return false;
-    // Other schedules have shorter bubbles.
-    const least = degrees.pipeline === 1 ? passes : passes + (degrees.pipeline - 1) / shortestBubble;
-    const pass = own === undefined ? likeKernels * any : likeStages * own;
-    const isTooSlow = this.isOverLimit((pass * least) / degrees.pipeline);
+  isTooSlow(asked: AskedLayout, microBatch: number, passes: number): boolean {
+    const isTooSlow = this.isOverLimit(this.leastOf(asked, microBatch, passes));
     if (isTooSlow) this.bounded += 1;
     return isTooSlow;
+  }
+
+  /** Whether what bounds a layout is known of micro-batches of its size. */
+  knowsSize({ degrees }: Pick<AskedLayout, 'degrees'>, microBatch: number): boolean {
+    return this.passes.has(keyOf(degrees, microBatch));
+  }
+
+  /** Seconds that a step takes at least, whatever its schedule; 0 where nothing is known. */
+  leastOf({ degrees, framework }: AskedLayout, microBatch: number, passes: number): number {
+    const key = keyOf(degrees, microBatch);
+    const own = this.passes.get(`${key} ${framework.name}`);
+    if (own !== undefined) return likeStages * leastOfAnySchedule(own, degrees.pipeline, passes);
+    // A part of a micro-batch takes no longer.
+    let other: CopyPass | undefined;
+    for (let part = microBatch; part >= 1 && other === undefined; part /= 2)
+      other = this.passes.get(keyOf(degrees, part));
+    return other === undefined ? 0 : likeKernels * leastOfAnySchedule(other, degrees.pipeline, passes);
+  }
+
+  /** Seconds of the fastest step of all that fit; infinite where none does. */
+  fastest(): number {
+    return Math.min(...this.lines.values());
   }
 
   /** Whether a step of so many seconds is slower than all that are listed, or much slower than the fastest. */
@@ -149,27 +192,81 @@ export function stateOf({ totals: { memory } }: StepCost): Pick<HeldState, 'byte
 const mostOfFastest = 1.3;
 /** Of the time of another framework: casts of weights and copies of gradients differ. */
 const likeKernels = 0.95;
+/** Shards of tensors are rounded up. */
+const likeShards = 0.95;
 /** Of the time in another number of stages: what is kept and cast where one ends differs. */
 const likeStages = 0.98;
-/** Chunks of a rank that are tried at most. */
-const shortestBubble = 4;
+/** Of a rank, that are tried. */
+const mostChunks = 4;
 
-/** Seconds of the step with a schedule that never waits. Chunks also hide more of what is exchanged at the end. */
-export const withoutBubble = ({ step, cost: { parallel } }: Pick<CostedLayout, 'step' | 'cost'>): number =>
-  parallel === undefined ? step : step - parallel.bubble;
+/**
+ * What a layout of 1F1B takes at least with another schedule: so many chunks wait for a part of its bubble (Narayanan et al.,
+ * arXiv:2104.04473, section 2.2), and hide more of what is exchanged at the end. ZB-H1 waits for a third (Qi et al.,
+ * arXiv:2401.10241, section 2), and a V hardly at all.
+ */
+export function leastWith(
+  { step, cost: { parallel, totals } }: Pick<CostedLayout, 'step' | 'cost'>,
+  { chunks, schedule }: Pick<ParallelScenario, 'chunks' | 'schedule'>,
+): number {
+  if (parallel === undefined) return step;
+  const { bubble } = parallel;
+  if (schedule === 'zb-h1') return step - bubble * (1 - 1 / 3);
+  const { exposedCommunication: exchanged } = totals.time;
+  // What is exchanged beside unknown work may be all of the step.
+  return exchanged === null ? 0 : step - exchanged - bubble * (schedule === 'zb-v' ? 1 : 1 - 1 / chunks);
+}
+
+/**
+ * Seconds of stages of equal time. Whatever the order: the first gradient is back at the first stage when a micro-batch has gone
+ * through all of them and back, and those of all others are computed there after it. Where a rank has one stage, the last one takes
+ * all micro-batches forward and backward, what comes before it and what goes back behind it. Chunks make rounds of as many
+ * micro-batches as there are ranks.
+ */
+function leastOfAnySchedule(
+  { whole, backward, through }: CopyPass,
+  pipeline: number,
+  passes: number,
+): number {
+  if (pipeline === 1) return whole * passes;
+  // The shortest bubble is that of the most chunks.
+  const least = (whole * (passes + (pipeline - 1) / mostChunks)) / pipeline;
+  const behind = ((passes - 1) * backward) / pipeline;
+  return passes % pipeline === 0
+    ? Math.max(least, through + behind / mostChunks)
+    : Math.max(least, through + behind, (through * (passes + pipeline - 1)) / pipeline);
+}
+
+/** Of all stages, in seconds. */
+interface CopyPass {
+  readonly whole: number;
+  readonly backward: number;
+  /** Without gradients of weights, which may be put off: they are half of backward at most. */
+  readonly through: number;
+}
 
 const keyOf = ({ tensor, context, expert }: SharedDegrees, number: number): string =>
   `${tensor} ${context} ${expert} ${number}`;
 
-/** Of all stages; `undefined` where a part is not known. */
-function passTime({
+const copyKey = (degrees: Layout, microBatch?: number): string =>
+  `${keyOf(degrees, degrees.pipeline)} ${microBatch ?? 'any'}`;
+
+/** `undefined` where a part is not known. */
+function passOf({
   totals: { time },
   parallel,
   scenario: { accumulate = 1 },
-}: StepCost): number | undefined {
-  if (parallel !== undefined)
-    return parallel.stages.reduce((total, { forward, backward }) => total + forward + backward, 0);
-  return time.forward === null || time.backward === null
-    ? undefined
-    : (time.forward + time.backward) / accumulate;
+}: StepCost): CopyPass | undefined {
+  if (parallel === undefined) {
+    if (time.forward === null || time.backward === null) return undefined;
+    const [forward, backward] = [time.forward / accumulate, time.backward / accumulate];
+    return { whole: forward + backward, backward, through: forward + backward / 2 };
+  }
+  return parallel.stages.reduce(
+    (pass, { forward, backward }) => ({
+      whole: pass.whole + forward + backward,
+      backward: pass.backward + backward,
+      through: pass.through + forward + backward / 2,
+    }),
+    { whole: 0, backward: 0, through: 0 },
+  );
 }

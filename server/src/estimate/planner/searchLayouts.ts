@@ -5,10 +5,11 @@
  * expert parallelism where there are experts. For each set, micro-batches are doubled while the step gets shorter, and activations
  * are kept as far as they fit: all, what the framework selects, or what goes into blocks. Where copies shard weights and where they
  * do not, the search goes from few GPUs of a copy to many, and ends where a copy has eight times the GPUs of the smallest that
- * fits: more of them exchange more and compute smaller kernels. What cannot be among the layouts that are listed, by the bounds of
- * `layoutBound.ts`, is not costed. Last, pipelines are tried with other schedules.
+ * fits: more of them exchange more and compute smaller kernels. A pipeline that could be the fastest with another schedule is tried
+ * with it at once. What cannot be among the layouts that are listed, by the bounds of `layoutBound.ts`, is not costed.
  */
 
+import { entryAt } from '../../model/at.ts';
 import {
   type FrameworkChoice,
   gpusPerCopy,
@@ -19,7 +20,7 @@ import {
 import type { StepCost } from '../../model/stepCost.ts';
 import type { Steps } from '../../model/steps.ts';
 import { copies, shardedUpdate, shardedWeights } from './copyFrameworks.ts';
-import { LayoutBounds, stateOf, withoutBubble } from './layoutBound.ts';
+import { LayoutBounds, leastWith, stateOf } from './layoutBound.ts';
 
 export interface LayoutSearch {
   readonly gpus: number;
@@ -72,23 +73,32 @@ export interface FoundLayouts {
 }
 
 /**
- * A step of the generator is one layout. All of one size of micro-batch are costed before those of the next, and among them those
- * of one degree of tensor parallelism and of one framework one after another: what is found of a graph that is bound to a
- * batch, divided for a worker and lowered serves all of them.
+ * A step of the generator is one layout. One layout of each way to divide a pass comes first: it bounds the others, which follow from
+ * the one with the lowest bound on. All of one size of micro-batch are costed before those of the next: what is found of a graph that
+ * is bound to a batch, divided for a worker and lowered serves all of them. Copies that each update all come last, as those that share
+ * the update bound them.
  */
 export function* searchLayouts(search: LayoutSearch): Steps<FoundLayouts> {
   let costed = 0;
   const bounds = new LayoutBounds(search.top ?? mostListed);
   const all = degreesOf(search).flatMap((degrees) =>
     frameworksOf(search, degrees).map(
-      (framework): Trial => ({ degrees, framework, fitting: [], isOver: false }),
+      (framework, _, tried): Trial => ({
+        degrees,
+        framework,
+        isBounded: framework === copies && tried.includes(shardedUpdate),
+        fitting: [],
+        isOver: false,
+      }),
     ),
   );
+  const schedules = new ScheduleTrials(search, bounds);
   const tried = new Set<Trial>();
   const within: Trial[] = [];
   for (const own of byWhatIsDivided(all)) {
     let fewest = Number.POSITIVE_INFINITY;
     for (const trial of own) {
+      if (trial.isBounded) continue;
       costed += yield* tryMicroBatch(search, bounds, trial, 1);
       tried.add(trial);
       if (trial.fitting.length === 0) continue;
@@ -97,24 +107,63 @@ export function* searchLayouts(search: LayoutSearch): Steps<FoundLayouts> {
     }
     within.push(...own.filter((trial) => !tried.has(trial) && waysOf(trial) <= mostOfFewest * fewest));
   }
-  within.sort(byWhatIsShared);
-  for (const trial of within) costed += yield* tryMicroBatch(search, bounds, trial, 1);
-  const trials = [...tried, ...within].sort(byWhatIsShared);
+  const others = within.filter(({ isBounded }) => !isBounded).sort(byWhatIsShared);
+  const firsts = firstOfPasses(others);
+  for (const trial of firsts) costed += yield* tryMicroBatch(search, bounds, trial, 1);
+  const trials = [...tried, ...others];
+  costed += yield* schedules.promising(fittingOf(trials));
+  const leastOf = new Map(others.map((trial) => [trial, leastOfTrial(search, bounds, trial)]));
+  for (const trial of others.toSorted((one, other) => entryAt(leastOf, one) - entryAt(leastOf, other))) {
+    if (firsts.includes(trial)) continue;
+    costed += yield* tryMicroBatch(search, bounds, trial, 1);
+    costed += yield* schedules.promising(trial.fitting);
+  }
+  costed += yield* tryLargerMicroBatches(search, bounds, trials);
+  costed += yield* schedules.all(fittingOf(trials));
+  const bounded = within.filter(
+    ({ degrees, isBounded }) =>
+      isBounded && !bounds.areCopiesTooSlow(degrees) && !bounds.areCopiesTooFull(degrees),
+  );
+  for (const trial of bounded) costed += yield* tryMicroBatch(search, bounds, trial, 1);
+  costed += yield* tryLargerMicroBatches(search, bounds, bounded);
+  costed += yield* schedules.all(fittingOf([...trials, ...bounded]));
+  const fitting = [...fittingOf([...trials, ...bounded]), ...schedules.fitting].sort(byStep);
+  const degreesTried = new Set([...tried, ...within].map(({ degrees }) => degrees));
+  const leftOut = new Set(all.flatMap(({ degrees }) => (degreesTried.has(degrees) ? [] : [degrees])));
+  return { fitting, costed, leftOut: leftOut.size, bounded: bounds.bounded };
+}
+
+/** Micro-batches doubled while the step gets shorter. */
+function* tryLargerMicroBatches(
+  search: LayoutSearch,
+  bounds: LayoutBounds,
+  trials: readonly Trial[],
+): Steps<number> {
   const { mostMicroBatch = Number.POSITIVE_INFINITY } = search;
-  for (let microBatch = 2; trials.some(({ isOver }) => !isOver); microBatch *= 2) {
-    for (const trial of trials) {
+  const ordered = trials.toSorted(byWhatIsShared);
+  let costed = 0;
+  for (let microBatch = 2; ordered.some(({ isOver }) => !isOver); microBatch *= 2) {
+    for (const trial of ordered) {
       trial.isOver ||= microBatch > mostMicroBatch;
       if (!trial.isOver) costed += yield* tryMicroBatch(search, bounds, trial, microBatch);
     }
   }
-  const found = trials.flatMap((trial) => trial.fitting).sort(byStep);
-  const rescheduled = yield* trySchedules(search, bounds, found);
-  costed += rescheduled.costed;
-  const fitting = [...found, ...rescheduled.fitting].sort(byStep);
-  const degreesTried = new Set(trials.map(({ degrees }) => degrees));
-  const leftOut = new Set(all.flatMap(({ degrees }) => (degreesTried.has(degrees) ? [] : [degrees])));
-  return { fitting, costed, leftOut: leftOut.size, bounded: bounds.bounded };
+  return costed;
 }
+
+const fittingOf = (trials: readonly Trial[]): readonly LayoutCandidate[] =>
+  trials.flatMap(({ fitting }) => fitting).sort(byStep);
+
+/** Of those that differ in their pipeline alone, the one with the fewest stages. */
+const firstOfPasses = (trials: readonly Trial[]): readonly Trial[] =>
+  trials.filter((trial, index) => trials.findIndex((other) => byWhatIsShared(trial, other) === 0) === index);
+
+const leastOfTrial = (search: LayoutSearch, bounds: LayoutBounds, trial: Trial): number =>
+  bounds.leastOf(trial, 1, samplesOf(search, trial.degrees));
+
+/** Of a copy in a step. */
+const samplesOf = ({ globalBatch, gpus }: LayoutSearch, degrees: Degrees): number =>
+  globalBatch / (gpus / gpusPerCopy(degrees));
 
 const byStep = (one: LayoutCandidate, other: LayoutCandidate): number => one.step - other.step;
 
@@ -130,6 +179,8 @@ const byWhatIsShared = (one: Trial, other: Trial): number =>
 interface Trial {
   readonly degrees: Degrees;
   readonly framework: FrameworkChoice;
+  /** Copies that each update all, where there are those that share the update, too. */
+  readonly isBounded: boolean;
   readonly fitting: LayoutCandidate[];
   isOver: boolean;
 }
@@ -186,7 +237,7 @@ function* tryMicroBatch(
   microBatch: number,
 ): Steps<number> {
   const { degrees, framework, fitting } = trial;
-  const samples = search.globalBatch / (search.gpus / gpusPerCopy(degrees));
+  const samples = samplesOf(search, degrees);
   if (microBatch > samples || samples % microBatch !== 0) {
     trial.isOver = true;
     return 0;
@@ -195,9 +246,10 @@ function* tryMicroBatch(
     trial.isOver = true;
     return 0;
   }
+  if (trial.isBounded && bounds.areCopiesTooSlow(degrees, microBatch)) return 0;
   if (bounds.isTooSlow(trial, microBatch, samples / microBatch)) {
-    // Kernels of one sample may say little of larger ones.
-    trial.isOver = microBatch > 1;
+    // Kernels of one sample, or of fewer, may say little of larger ones.
+    trial.isOver = microBatch > 1 && bounds.knowsSize(trial, microBatch);
     return 0;
   }
   const before = fitting.at(-1);
@@ -294,36 +346,63 @@ function candidateOf(
 
 const oneForOne = { chunks: 1, schedule: '1f1b' } as const;
 
-/** Pipelines with schedules that wait less, as long as one could be the fastest; the fastest two for the list in any case. */
-function* trySchedules(
-  search: LayoutSearch,
-  bounds: LayoutBounds,
-  found: readonly LayoutCandidate[],
-): Steps<{ readonly fitting: readonly LayoutCandidate[]; readonly costed: number }> {
-  const fitting: LayoutCandidate[] = [];
-  let [costed, fastest] = [0, Math.min(...found.map(({ step }) => step))];
-  const pipelined = found.filter(
-    (layout) => layout.pipeline > 1 && !bounds.isOverLimit(withoutBubble(layout)),
-  );
-  const [first, second] = pipelined;
-  const ordered = pipelined.toSorted((one, other) => withoutBubble(one) - withoutBubble(other));
-  for (const layout of ordered) {
-    const isListed = layout === first || layout === second;
-    if (!isListed && withoutBubble(layout) > fastest) continue;
-    const { framework, microBatch, checkpoint, passes, tensor, pipeline, context, expert } = layout;
-    const own = { tensor, pipeline, context, expert };
-    for (const { chunks, schedule } of schedulesTried) {
-      if (pipeline * chunks > search.blocks || (chunks > 1 && passes % pipeline !== 0)) continue;
-      const candidate = candidateOf(search, own, framework, microBatch, checkpoint, { chunks, schedule });
-      costed += 1;
-      yield;
-      if (candidate === undefined || !candidate.cost.mayFit) continue;
-      fitting.push(candidate);
-      bounds.list(candidate);
-      fastest = Math.min(fastest, candidate.step);
-    }
+/** Pipelines with schedules that wait less than 1F1B. */
+class ScheduleTrials {
+  readonly fitting: LayoutCandidate[] = [];
+  private readonly done = new Set<LayoutCandidate>();
+
+  constructor(
+    private readonly search: LayoutSearch,
+    private readonly bounds: LayoutBounds,
+  ) {}
+
+  /** Those that could be the fastest of all, and of the list the fastest two in any case. `found`: with 1F1B, the fastest first. */
+  *all(found: readonly LayoutCandidate[]): Steps<number> {
+    const [first, second] = this.pipelinedOf(found);
+    return yield* this.try(found, (layout) => layout === first || layout === second);
   }
-  return { fitting, costed };
+
+  /** Those that could be the fastest of all. */
+  promising(found: readonly LayoutCandidate[]): Steps<number> {
+    return this.try(found, () => false);
+  }
+
+  private pipelinedOf(found: readonly LayoutCandidate[]): readonly LayoutCandidate[] {
+    return found.filter((layout) => layout.pipeline > 1);
+  }
+
+  private *try(
+    found: readonly LayoutCandidate[],
+    isListed: (layout: LayoutCandidate) => boolean,
+  ): Steps<number> {
+    const { search, bounds, fitting, done } = this;
+    let costed = 0;
+    const leastOf = (layout: LayoutCandidate): number =>
+      Math.min(...schedulesTried.map((each) => leastWith(layout, each)));
+    const ordered = this.pipelinedOf(found)
+      .filter((layout) => !done.has(layout))
+      .toSorted((one, other) => leastOf(one) - leastOf(other));
+    for (const layout of ordered) {
+      const isForList = isListed(layout);
+      if (!isForList && leastOf(layout) > bounds.fastest()) continue;
+      done.add(layout);
+      const { framework, microBatch, checkpoint, passes, tensor, pipeline, context, expert } = layout;
+      const own = { tensor, pipeline, context, expert };
+      for (const { chunks, schedule } of schedulesTried) {
+        if (pipeline * chunks > search.blocks || (chunks > 1 && passes % pipeline !== 0)) continue;
+        if (bounds.isOverLimit(leastWith(layout, { chunks, schedule }))) continue;
+        const candidate = candidateOf(search, own, framework, microBatch, checkpoint, { chunks, schedule });
+        costed += 1;
+        yield;
+        if (candidate === undefined) continue;
+        bounds.learn(candidate);
+        if (!candidate.cost.mayFit) continue;
+        fitting.push(candidate);
+        bounds.list(candidate);
+      }
+    }
+    return costed;
+  }
 }
 
 const schedulesTried: readonly Pick<ParallelScenario, 'chunks' | 'schedule'>[] = [
