@@ -18,12 +18,12 @@ export function isSameContent(left: unknown, right: unknown): boolean {
     return true;
   }
   if (!isRecord(left) || !isRecord(right)) return false;
-  const others = new Map(Object.entries(right));
-  const entries = Object.entries(left);
+  const keys = Object.keys(left);
   return (
-    entries.length === others.size &&
-    entries.every(([key, item]) => others.has(key) && isSameContent(item, others.get(key)))
+    keys.length === Object.keys(right).length &&
+    keys.every((key) => Object.hasOwn(right, key) && isSameContent(left[key], right[key]))
   );
 }
 
-const isRecord = (value: object): boolean => Object.getPrototypeOf(value) === Object.prototype;
+const isRecord = (value: object): value is Readonly<Record<string, unknown>> =>
+  Object.getPrototypeOf(value) === Object.prototype;

@@ -5,9 +5,10 @@
  * each. Indices of operators count from the first of the part.
  */
 
-import type { ModelAnalysis, Parameter } from '../analysis/modelAnalysis.ts';
+import type { ModelAnalysis } from '../analysis/modelAnalysis.ts';
 import type { Fold } from '../analysis/repetition/foldGraph.ts';
 import type { Composite } from '../composites/composite.ts';
+import { floatAt, itemAt } from '../model/at.ts';
 import type { Graph, Operator, Value } from '../model/graph.ts';
 import { memoizeRecent } from '../model/memoizeRecent.ts';
 import { isSameContent } from '../model/sameContent.ts';
@@ -21,6 +22,10 @@ export interface GraphPart extends OperatorRange {
   readonly fold?: Fold;
 }
 
+function isSamePart(known: GraphPart, asked: GraphPart): boolean {
+  return known.begin === asked.begin && known.end === asked.end && isSameContent(known.fold, asked.fold);
+}
+
 /** Found once for an analysis: nothing of it depends on a batch. */
 export const analysisOfPart = memoizeRecent(
   (analysis: ModelAnalysis, part: GraphPart): ModelAnalysis => {
@@ -29,12 +34,12 @@ export const analysisOfPart = memoizeRecent(
     return {
       ...whole,
       ...structureOf(analysis.graph, { part, of: analysis }),
-      parameters: heldIn(analysis.parameters, indexIn),
-      frozen: heldIn(analysis.frozen, indexIn),
+      parameters: ofOperatorsIn(analysis.parameters, part, indexIn),
+      frozen: ofOperatorsIn(analysis.frozen, part, indexIn),
       issues: [],
     };
   },
-  isSameContent,
+  isSamePart,
   mostParts,
 );
 
@@ -47,12 +52,12 @@ export const analysisLike = memoizeRecent(
     const { indexIn } = placesOf(part);
     return {
       ...like,
-      layers: layersIn(analysis.layers, indexIn),
-      parameters: heldIn(analysis.parameters, indexIn),
-      frozen: heldIn(analysis.frozen, indexIn),
+      layers: ofOperatorsIn(analysis.layers, part, indexIn),
+      parameters: ofOperatorsIn(analysis.parameters, part, indexIn),
+      frozen: ofOperatorsIn(analysis.frozen, part, indexIn),
     };
   },
-  (known, asked) => known.like === asked.like && isSameContent(known.part, asked.part),
+  (known, asked) => known.like === asked.like && isSamePart(known.part, asked.part),
   mostParts,
 );
 
@@ -63,17 +68,36 @@ interface LikePart {
 
 type IndexIn = Places['indexIn'];
 
-const heldIn = (parameters: readonly Parameter[], indexIn: IndexIn): readonly Parameter[] =>
-  parameters.flatMap((parameter) => {
-    const operators = parameter.operators.flatMap((index) => indexIn(index) ?? []);
-    return operators.length === 0 ? [] : [{ ...parameter, operators }];
-  });
+/** Layers or parameters with the operators that a part has of them; those that it has none of are left out. */
+function ofOperatorsIn<Item extends WithOperators>(
+  items: readonly Item[],
+  { begin, end }: OperatorRange,
+  indexIn: IndexIn,
+): readonly Item[] {
+  const { first, last } = spansOf(items, 'operators');
+  const own: Item[] = [];
+  // Deep models have thousands, of which a stage has a few: no callback for each of the others.
+  for (let place = 0; place < items.length; place += 1) {
+    if (floatAt(last, place) < begin || floatAt(first, place) >= end) continue;
+    const item = itemAt(items, place);
+    const operators = item.operators.flatMap((index) => indexIn(index) ?? []);
+    if (operators.length > 0) own.push({ ...item, operators });
+  }
+  return own;
+}
 
-const layersIn = (layers: ModelAnalysis['layers'], indexIn: IndexIn): ModelAnalysis['layers'] =>
-  layers.flatMap((layer) => {
-    const operators = layer.operators.flatMap((index) => indexIn(index) ?? []);
-    return operators.length === 0 ? [] : [{ ...layer, operators }];
-  });
+interface WithOperators {
+  readonly operators: readonly number[];
+}
+
+/** The first and the last operator of each; infinite, so that it is nowhere, where it has none. */
+const spansOf = memoizeRecent(
+  (items: readonly WithOperators[], _: 'operators') => ({
+    first: Float64Array.from(items, ({ operators }) => Math.min(...operators)),
+    last: Float64Array.from(items, ({ operators }) => Math.max(...operators)),
+  }),
+  (known, asked) => known === asked,
+);
 
 /** The items of a column of the whole graph that belong to the part. */
 export function ofPart<Item>(items: readonly Item[], { begin, end, fold }: GraphPart): readonly Item[] {
@@ -120,7 +144,7 @@ const structureOf = memoizeRecent(
     known.of.composites === asked.of.composites &&
     known.of.layers === asked.of.layers &&
     known.of.costing === asked.of.costing &&
-    isSameContent(known.part, asked.part),
+    isSamePart(known.part, asked.part),
   mostParts,
 );
 
@@ -135,7 +159,7 @@ function structureOfPart(
   return {
     graph: own,
     composites: cutComposites(composites, places, nameIn),
-    layers: layersIn(layers, places.indexIn),
+    layers: ofOperatorsIn(layers, part, places.indexIn),
     costing: {
       auxiliary: {
         shapeArithmetic: ofPart(auxiliary.shapeArithmetic, part),
