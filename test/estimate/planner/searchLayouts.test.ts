@@ -8,13 +8,10 @@ import { bestOfDegrees } from '../../../server/src/estimate/planner/bestOfDegree
 import { chooseLayout, type PlanGoal } from '../../../server/src/estimate/planner/chooseLayout.ts';
 import { whySlower } from '../../../server/src/estimate/planner/compareLayouts.ts';
 import { launcherOptions } from '../../../server/src/estimate/planner/launcherOptions.ts';
+import type { LayoutSearch } from '../../../server/src/estimate/planner/layoutCandidate.ts';
 import { layoutSearch } from '../../../server/src/estimate/planner/layoutSearch.ts';
 import { type PlannedLayout, paretoFront } from '../../../server/src/estimate/planner/paretoFront.ts';
-import {
-  type FoundLayouts,
-  type LayoutSearch,
-  searchLayouts,
-} from '../../../server/src/estimate/planner/searchLayouts.ts';
+import { type FoundLayouts, searchLayouts } from '../../../server/src/estimate/planner/searchLayouts.ts';
 import { checkpoints, type ScenarioRequest } from '../../../server/src/model/scenario.ts';
 import { finish } from '../../../server/src/model/steps.ts';
 import { bytes } from '../../../server/src/model/units.ts';

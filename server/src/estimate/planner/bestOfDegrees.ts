@@ -1,6 +1,6 @@
 /** The layouts that a list shows. */
 
-import type { LayoutCandidate } from './searchLayouts.ts';
+import type { LayoutCandidate } from './layoutCandidate.ts';
 
 /** The fastest of each pair of degrees: runners-up that differ from the best in a micro-batch tell little. */
 export function bestOfDegrees(fitting: readonly LayoutCandidate[]): readonly LayoutCandidate[] {

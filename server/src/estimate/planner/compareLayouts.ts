@@ -2,7 +2,7 @@
 
 import { formatTime } from '../../model/format.ts';
 import { seconds } from '../../model/units.ts';
-import type { LayoutCandidate } from './searchLayouts.ts';
+import type { LayoutCandidate } from './layoutCandidate.ts';
 
 /** Seconds by what they are spent on; they add up to the step. */
 type PartsOfStep = readonly (readonly [name: string, time: number])[];

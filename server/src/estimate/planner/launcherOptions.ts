@@ -3,8 +3,8 @@
 import { findFramework } from '../../frameworks/registry.ts';
 import { pytorchSchedules, stagesOfTorchtitan } from '../../model/pytorchSchedules.ts';
 import type { Checkpoint, ContextExchange, FrameworkChoice } from '../../model/scenario.ts';
+import type { LayoutCandidate } from './layoutCandidate.ts';
 import { parallelText } from './parallelText.ts';
-import type { LayoutCandidate } from './searchLayouts.ts';
 
 export interface LauncherOptions {
   readonly launcher: string;

@@ -7,7 +7,7 @@ import { expertCounts } from '../../parallel/expertParallel.ts';
 import { cutsOf } from '../../parallel/pipelineStages.ts';
 import type { ModelEstimate } from '../estimateModel.ts';
 import { tokensPerSample } from '../tokens.ts';
-import type { LayoutSearch } from './searchLayouts.ts';
+import type { LayoutSearch } from './layoutCandidate.ts';
 
 /**
  * `first` is the model on the GPUs, in whatever layout; `asked` is what a person fixed. `undefined` where the model cannot be

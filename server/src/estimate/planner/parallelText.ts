@@ -3,7 +3,7 @@
 import { printGroup } from '../../formats/scenarioGroups.ts';
 import { atLeast, formatTime } from '../../model/format.ts';
 import { seconds } from '../../model/units.ts';
-import type { LayoutCandidate } from './searchLayouts.ts';
+import type { LayoutCandidate } from './layoutCandidate.ts';
 
 type Layout = Omit<LayoutCandidate, 'request' | 'cost' | 'step'>;
 

@@ -1,7 +1,7 @@
 /** Layouts that no other beats: none is as fast, with as few GPUs and as little memory, and better in one of these. */
 
 import { gpuMemory } from '../../model/gpuMemory.ts';
-import type { LayoutCandidate } from './searchLayouts.ts';
+import type { LayoutCandidate } from './layoutCandidate.ts';
 
 export interface PlannedLayout {
   readonly gpus: number;

@@ -10,56 +10,21 @@
  */
 
 import { entryAt } from '../../model/at.ts';
-import {
-  type FrameworkChoice,
-  gpusPerCopy,
-  type ParallelScenario,
-  type PipelineScheduleName,
-  type ScenarioRequest,
-} from '../../model/scenario.ts';
+import { type FrameworkChoice, gpusPerCopy } from '../../model/scenario.ts';
 import type { StepCost } from '../../model/stepCost.ts';
 import type { Steps } from '../../model/steps.ts';
 import { copies, shardedUpdate, shardedWeights } from './copyFrameworks.ts';
-import { LayoutBounds, leastWith, stateOf } from './layoutBound.ts';
-
-export interface LayoutSearch {
-  readonly gpus: number;
-  readonly gpusPerNode: number;
-  /** Samples of a step over all GPUs. */
-  readonly globalBatch: number;
-  /** Blocks that a model can be cut between; 0 where there are none. */
-  readonly blocks: number;
-  /** What a person asked for; left out, all that are costed are tried. */
-  readonly framework?: FrameworkChoice;
-  readonly checkpoint?: Checkpointing;
-  /** Experts of each mixture; none where the model has none that can be divided. */
-  readonly experts: readonly number[];
-  /** Degrees of context parallelism that are worth a try. */
-  readonly contexts: readonly number[];
-  /** Layouts that are listed: slower ones need not be found. Left out, 8. */
-  readonly top?: number;
-  /** Largest sizes of a micro-batch that are tried; the model may fix its own. */
-  readonly mostMicroBatch?: number;
-  /** `undefined` where the request cannot be costed. */
-  readonly cost: (request: ScenarioRequest) => StepCost | undefined;
-}
-
-type Checkpointing = NonNullable<ScenarioRequest['checkpoint']>;
-
-export interface LayoutCandidate extends Degrees {
-  readonly chunks: number;
-  readonly schedule: PipelineScheduleName;
-  readonly replicas: number;
-  readonly microBatch: number;
-  readonly passes: number;
-  readonly checkpoint: Checkpointing;
-  readonly framework: FrameworkChoice;
-  /** What a report of this layout is asked. */
-  readonly request: ScenarioRequest;
-  readonly cost: StepCost;
-  /** Seconds. */
-  readonly step: number;
-}
+import { LayoutBounds, stateOf } from './layoutBound.ts';
+import {
+  type Checkpointing,
+  candidateOf,
+  type Degrees,
+  type LayoutCandidate,
+  type LayoutSearch,
+  samplesOf,
+} from './layoutCandidate.ts';
+import { ScheduleTrials } from './scheduleTrials.ts';
+import { degreesOf, frameworksOf } from './searchedDegrees.ts';
 
 export interface FoundLayouts {
   /** That may fit, the fastest first. */
@@ -161,10 +126,6 @@ const firstOfPasses = (trials: readonly Trial[]): readonly Trial[] =>
 const leastOfTrial = (search: LayoutSearch, bounds: LayoutBounds, trial: Trial): number =>
   bounds.leastOf(trial, 1, samplesOf(search, trial.degrees));
 
-/** Of a copy in a step. */
-const samplesOf = ({ globalBatch, gpus }: LayoutSearch, degrees: Degrees): number =>
-  globalBatch / (gpus / gpusPerCopy(degrees));
-
 const byStep = (one: LayoutCandidate, other: LayoutCandidate): number => one.step - other.step;
 
 const waysOf = ({ degrees }: Trial): number => gpusPerCopy(degrees);
@@ -192,42 +153,6 @@ const byWhatIsDivided = (trials: readonly Trial[]): readonly (readonly Trial[])[
   trials.filter(({ framework }) => framework !== shardedWeights),
   trials.filter(({ framework }) => framework === shardedWeights),
 ];
-
-export type Degrees = Pick<ParallelScenario, 'tensor' | 'pipeline' | 'context' | 'expert'>;
-
-/** From few GPUs of a copy to many. Groups of tensor parallelism stay within a node. */
-function degreesOf(search: LayoutSearch): readonly Degrees[] {
-  const { gpus, gpusPerNode, blocks, globalBatch, experts, contexts } = search;
-  const divisors = Array.from({ length: gpus }, (_, index) => index + 1).filter((part) => gpus % part === 0);
-  return divisors
-    .filter((tensor) => tensor <= gpusPerNode && gpusPerNode % tensor === 0)
-    .flatMap((tensor) =>
-      divisors
-        .filter((pipeline) => pipeline === 1 || pipeline <= blocks)
-        .flatMap((pipeline) => [1, ...contexts].map((context) => ({ tensor, pipeline, context })))
-        .filter((degrees) => gpus % gpusPerCopy(degrees) === 0)
-        // Copies share the samples of a step evenly.
-        .filter((degrees) => globalBatch % (gpus / gpusPerCopy(degrees)) === 0),
-    )
-    .flatMap((degrees) =>
-      divisors
-        // Experts are shared by GPUs that add up gradients.
-        .filter((expert) => (gpus / (degrees.tensor * degrees.pipeline)) % expert === 0)
-        .filter(
-          (expert) => expert === 1 || (experts.length > 0 && experts.every((all) => all % expert === 0)),
-        )
-        .map((expert) => ({ ...degrees, expert })),
-    )
-    .sort((one, other) => gpusPerCopy(one) - gpusPerCopy(other));
-}
-
-/** Copies exchange whole gradients or shards of the update; stages of a pipeline keep their weights. */
-function frameworksOf({ framework, gpus }: LayoutSearch, degrees: Degrees): readonly FrameworkChoice[] {
-  if (framework !== undefined) return [framework];
-  const { tensor, pipeline } = degrees;
-  if (gpus === tensor * pipeline) return [copies];
-  return pipeline === 1 ? [shardedUpdate, shardedWeights, copies] : [shardedUpdate, copies];
-}
 
 /** Gives how many layouts were costed. */
 function* tryMicroBatch(
@@ -298,119 +223,6 @@ const ownSelection: Readonly<Record<string, Checkpointing>> = {
   megatron: 'attention',
   torchtitan: 'alternate',
 };
-
-function candidateOf(
-  { gpus, globalBatch, cost: costOf }: LayoutSearch,
-  degrees: Degrees,
-  framework: FrameworkChoice,
-  microBatch: number,
-  checkpoint: Checkpointing,
-  { chunks, schedule }: Pick<ParallelScenario, 'chunks' | 'schedule'> = oneForOne,
-): LayoutCandidate | undefined {
-  const { tensor, pipeline, context, expert } = degrees;
-  const replicas = gpus / gpusPerCopy(degrees);
-  const request: ScenarioRequest = {
-    gpus,
-    globalBatch,
-    checkpoint,
-    framework,
-    parallel: {
-      tensor,
-      pipeline,
-      sequence: tensor > 1,
-      microBatch,
-      ...(context === 1 ? {} : { context }),
-      ...(expert === 1 ? {} : { expert }),
-      ...(schedule === '1f1b' ? {} : { chunks, schedule }),
-    },
-  };
-  const cost = costOf(request);
-  const step = cost?.totals.time.step;
-  if (cost === undefined || step === undefined || step === null) return undefined;
-  if (cost.scenario.batchPerGpu !== microBatch) return undefined;
-  const passes = globalBatch / (replicas * microBatch);
-  return {
-    ...degrees,
-    chunks,
-    schedule,
-    replicas,
-    microBatch,
-    passes,
-    checkpoint,
-    framework,
-    request,
-    cost,
-    step,
-  };
-}
-
-const oneForOne = { chunks: 1, schedule: '1f1b' } as const;
-
-/** Pipelines with schedules that wait less than 1F1B. */
-class ScheduleTrials {
-  readonly fitting: LayoutCandidate[] = [];
-  private readonly done = new Set<LayoutCandidate>();
-
-  constructor(
-    private readonly search: LayoutSearch,
-    private readonly bounds: LayoutBounds,
-  ) {}
-
-  /** Those that could be the fastest of all, and of the list the fastest two in any case. `found`: with 1F1B, the fastest first. */
-  *all(found: readonly LayoutCandidate[]): Steps<number> {
-    const [first, second] = this.pipelinedOf(found);
-    return yield* this.try(found, (layout) => layout === first || layout === second);
-  }
-
-  /** Those that could be the fastest of all. */
-  promising(found: readonly LayoutCandidate[]): Steps<number> {
-    return this.try(found, () => false);
-  }
-
-  private pipelinedOf(found: readonly LayoutCandidate[]): readonly LayoutCandidate[] {
-    return found.filter((layout) => layout.pipeline > 1);
-  }
-
-  private *try(
-    found: readonly LayoutCandidate[],
-    isListed: (layout: LayoutCandidate) => boolean,
-  ): Steps<number> {
-    const { search, bounds, fitting, done } = this;
-    let costed = 0;
-    const leastOf = (layout: LayoutCandidate): number =>
-      Math.min(...schedulesTried.map((each) => leastWith(layout, each)));
-    const ordered = this.pipelinedOf(found)
-      .filter((layout) => !done.has(layout))
-      .toSorted((one, other) => leastOf(one) - leastOf(other));
-    for (const layout of ordered) {
-      const isForList = isListed(layout);
-      if (!isForList && leastOf(layout) > bounds.fastest()) continue;
-      done.add(layout);
-      const { framework, microBatch, checkpoint, passes, tensor, pipeline, context, expert } = layout;
-      const own = { tensor, pipeline, context, expert };
-      for (const { chunks, schedule } of schedulesTried) {
-        if (pipeline * chunks > search.blocks || (chunks > 1 && passes % pipeline !== 0)) continue;
-        if (bounds.isOverLimit(leastWith(layout, { chunks, schedule }))) continue;
-        const candidate = candidateOf(search, own, framework, microBatch, checkpoint, { chunks, schedule });
-        costed += 1;
-        yield;
-        if (candidate === undefined) continue;
-        bounds.learn(candidate);
-        if (!candidate.cost.mayFit) continue;
-        fitting.push(candidate);
-        bounds.list(candidate);
-      }
-    }
-    return costed;
-  }
-}
-
-const schedulesTried: readonly Pick<ParallelScenario, 'chunks' | 'schedule'>[] = [
-  { chunks: 2, schedule: 'interleaved-1f1b' },
-  { chunks: 4, schedule: 'interleaved-1f1b' },
-  { chunks: 1, schedule: 'zb-h1' },
-  { chunks: 2, schedule: 'zb-v' },
-];
 
 /** As many as a table has lines. */
 const mostListed = 8;

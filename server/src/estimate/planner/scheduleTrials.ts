@@ -1,0 +1,72 @@
+/** Pipelines that are tried with other schedules, once they are costed with 1F1B. */
+
+import type { ParallelScenario } from '../../model/scenario.ts';
+import type { Steps } from '../../model/steps.ts';
+import { type LayoutBounds, leastWith } from './layoutBound.ts';
+import { candidateOf, type LayoutCandidate, type LayoutSearch } from './layoutCandidate.ts';
+
+/** Pipelines with schedules that wait less than 1F1B. */
+export class ScheduleTrials {
+  readonly fitting: LayoutCandidate[] = [];
+  private readonly done = new Set<LayoutCandidate>();
+
+  constructor(
+    private readonly search: LayoutSearch,
+    private readonly bounds: LayoutBounds,
+  ) {}
+
+  /** Those that could be the fastest of all, and of the list the fastest two in any case. `found`: with 1F1B, the fastest first. */
+  *all(found: readonly LayoutCandidate[]): Steps<number> {
+    const [first, second] = this.pipelinedOf(found);
+    return yield* this.try(found, (layout) => layout === first || layout === second);
+  }
+
+  /** Those that could be the fastest of all. */
+  promising(found: readonly LayoutCandidate[]): Steps<number> {
+    return this.try(found, () => false);
+  }
+
+  private pipelinedOf(found: readonly LayoutCandidate[]): readonly LayoutCandidate[] {
+    return found.filter((layout) => layout.pipeline > 1);
+  }
+
+  private *try(
+    found: readonly LayoutCandidate[],
+    isListed: (layout: LayoutCandidate) => boolean,
+  ): Steps<number> {
+    const { search, bounds, fitting, done } = this;
+    let costed = 0;
+    const leastOf = (layout: LayoutCandidate): number =>
+      Math.min(...schedulesTried.map((each) => leastWith(layout, each)));
+    const ordered = this.pipelinedOf(found)
+      .filter((layout) => !done.has(layout))
+      .toSorted((one, other) => leastOf(one) - leastOf(other));
+    for (const layout of ordered) {
+      const isForList = isListed(layout);
+      if (!isForList && leastOf(layout) > bounds.fastest()) continue;
+      done.add(layout);
+      const { framework, microBatch, checkpoint, passes, tensor, pipeline, context, expert } = layout;
+      const own = { tensor, pipeline, context, expert };
+      for (const { chunks, schedule } of schedulesTried) {
+        if (pipeline * chunks > search.blocks || (chunks > 1 && passes % pipeline !== 0)) continue;
+        if (bounds.isOverLimit(leastWith(layout, { chunks, schedule }))) continue;
+        const candidate = candidateOf(search, own, framework, microBatch, checkpoint, { chunks, schedule });
+        costed += 1;
+        yield;
+        if (candidate === undefined) continue;
+        bounds.learn(candidate);
+        if (!candidate.cost.mayFit) continue;
+        fitting.push(candidate);
+        bounds.list(candidate);
+      }
+    }
+    return costed;
+  }
+}
+
+const schedulesTried: readonly Pick<ParallelScenario, 'chunks' | 'schedule'>[] = [
+  { chunks: 2, schedule: 'interleaved-1f1b' },
+  { chunks: 4, schedule: 'interleaved-1f1b' },
+  { chunks: 1, schedule: 'zb-h1' },
+  { chunks: 2, schedule: 'zb-v' },
+];

@@ -1,0 +1,42 @@
+/** The degrees and the frameworks that a search for layouts tries. */
+
+import { type FrameworkChoice, gpusPerCopy } from '../../model/scenario.ts';
+import { copies, shardedUpdate, shardedWeights } from './copyFrameworks.ts';
+import type { Degrees, LayoutSearch } from './layoutCandidate.ts';
+
+/** From few GPUs of a copy to many. Groups of tensor parallelism stay within a node. */
+export function degreesOf(search: LayoutSearch): readonly Degrees[] {
+  const { gpus, gpusPerNode, blocks, globalBatch, experts, contexts } = search;
+  const divisors = Array.from({ length: gpus }, (_, index) => index + 1).filter((part) => gpus % part === 0);
+  return divisors
+    .filter((tensor) => tensor <= gpusPerNode && gpusPerNode % tensor === 0)
+    .flatMap((tensor) =>
+      divisors
+        .filter((pipeline) => pipeline === 1 || pipeline <= blocks)
+        .flatMap((pipeline) => [1, ...contexts].map((context) => ({ tensor, pipeline, context })))
+        .filter((degrees) => gpus % gpusPerCopy(degrees) === 0)
+        // Copies share the samples of a step evenly.
+        .filter((degrees) => globalBatch % (gpus / gpusPerCopy(degrees)) === 0),
+    )
+    .flatMap((degrees) =>
+      divisors
+        // Experts are shared by GPUs that add up gradients.
+        .filter((expert) => (gpus / (degrees.tensor * degrees.pipeline)) % expert === 0)
+        .filter(
+          (expert) => expert === 1 || (experts.length > 0 && experts.every((all) => all % expert === 0)),
+        )
+        .map((expert) => ({ ...degrees, expert })),
+    )
+    .sort((one, other) => gpusPerCopy(one) - gpusPerCopy(other));
+}
+
+/** Copies exchange whole gradients or shards of the update; stages of a pipeline keep their weights. */
+export function frameworksOf(
+  { framework, gpus }: LayoutSearch,
+  degrees: Degrees,
+): readonly FrameworkChoice[] {
+  if (framework !== undefined) return [framework];
+  const { tensor, pipeline } = degrees;
+  if (gpus === tensor * pipeline) return [copies];
+  return pipeline === 1 ? [shardedUpdate, shardedWeights, copies] : [shardedUpdate, copies];
+}
