@@ -6,9 +6,11 @@
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { planBenchmark } from '../benchmark/benchmarkPlan.ts';
+import { fitFactors, type KnownKernels } from '../benchmark/calibration/fitFactors.ts';
 import { fitHost, type HostTiming, hostTimingOf } from '../benchmark/calibration/fitHost.ts';
-import { fitKernels, type KernelTiming, type KnownKernels } from '../benchmark/calibration/fitKernels.ts';
+import { fitKernels, type KernelTiming } from '../benchmark/calibration/fitKernels.ts';
 import { fitLink, type LinkFile } from '../benchmark/calibration/fitLink.ts';
+import { hostOfProgram } from '../benchmark/calibration/hostOfProgram.ts';
 import { type MachineFile, machineProfile } from '../benchmark/calibration/machineProfile.ts';
 import { requestOfConditions } from '../benchmark/calibration/requestOfConditions.ts';
 import { timingsOfRun } from '../benchmark/calibration/timingsOfRun.ts';
@@ -21,6 +23,7 @@ import { computeOfStep } from '../estimate/computeOfStep.ts';
 import { planStep } from '../estimate/plan/stepPlan.ts';
 import { type Column, layoutColumns } from '../estimate/report/columns.ts';
 import { gpuOfDevice } from '../hardware/gpuOfDevice.ts';
+import type { KernelRates } from '../hardware/kernelRates.ts';
 import { kernelTime } from '../hardware/kernelTime.ts';
 import { readClusterProfile } from '../hardware/readClusterProfile.ts';
 import { formatCount, formatTime, significant } from '../model/format.ts';
@@ -151,12 +154,8 @@ async function openRun(path: string, result: SavedResult): Promise<Run | string>
   const plan = planStep(training, scenario, cluster);
   const names = training.analysis.layers.map(({ name }) => name);
   const layers = new Map(result.layers.map(({ position, ...times }) => [names[position] ?? '', times]));
-  return {
-    result,
-    file,
-    timings: timingsOfRun(plan, layers, result.step?.update),
-    host: hostTimingOf(plan, result.step),
-  };
+  const measured = { ...result, layers };
+  return { result, file, timings: timingsOfRun(plan, measured), host: hostTimingOf(plan, measured) };
 }
 
 /** Of the device of the results; a machine without a GPU has no link that a profile describes. */
@@ -220,10 +219,7 @@ function profileOf(
       memoryGiB: totalmem() / 2 ** 30,
     },
     source,
-    fitKernels(
-      fitted.flatMap(({ timings }) => timings),
-      knownKernels(device),
-    ),
+    kindsOf(fitted, knownKernels(device)),
     nodeOf(collectives),
     fitHost(
       fitted.flatMap(({ host }) => host ?? []),
@@ -231,6 +227,17 @@ function profileOf(
     ),
   );
 }
+
+const kindsOf = (
+  fitted: readonly Run[],
+  known: KnownKernels | undefined,
+): ReadonlyMap<string, KernelRates> =>
+  known === undefined
+    ? fitKernels(fitted.flatMap(({ timings }) => timings))
+    : fitFactors(
+        fitted.map(({ result, timings }) => ({ model: result.file, timings })),
+        known,
+      );
 
 /** Of a GPU that has a profile. */
 function knownKernels({ kind, name, memoryBytes }: BenchmarkDevice): KnownKernels | undefined {
@@ -305,7 +312,7 @@ function modelLines(runs: readonly Run[], whole: MachineFile): readonly string[]
 function stepOf({ result, file }: Run, profile: MachineFile): Seconds | undefined {
   const { cluster } = readClusterProfile(JSON.stringify(profile));
   const { cost } = costModelFile(
-    { ...file, customCluster: cluster },
+    { ...file, customCluster: cluster && hostOfProgram(cluster) },
     requestOfConditions(result.computation),
   );
   return cost === undefined ? undefined : (computeOfStep(cost) ?? undefined);

@@ -1,7 +1,7 @@
 /** The step of a benchmark as it is predicted for the device that ran, whatever the scenario's cluster is. */
 
 import type { BenchmarkDevice } from '../benchmark/deviceSchema.ts';
-import { requestOfDevice } from '../benchmark/requestOfDevice.ts';
+import { scenarioOfDevice } from '../benchmark/scenarioOfDevice.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import type { Scenario, ScenarioRequest } from '../model/scenario.ts';
 import type { StepCost } from '../model/stepCost.ts';
@@ -18,8 +18,8 @@ export function costOfDevice(
   device: BenchmarkDevice,
   machine?: ClusterProfile,
 ): StepCost | undefined {
-  const own = requestOfDevice(scenario, device, machine);
+  const own = scenarioOfDevice(scenario, device, machine);
   if (own === undefined) return undefined;
   const { globalBatch: _, ...asked } = request;
-  return costModelFile({ ...file, customCluster: machine }, { ...asked, ...own }).cost;
+  return costModelFile({ ...file, customCluster: own.cluster }, { ...asked, ...own.request }).cost;
 }

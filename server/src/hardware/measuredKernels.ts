@@ -22,7 +22,7 @@ export interface MeasuredTime {
 
 /** The kind of a kernel by which machines are measured; matmuls by their number type too, batch normalization by its pass. */
 export function measuredKind(work: KernelWork): string {
-  if (work.purpose !== undefined) return work.purpose;
+  if (work.purpose === 'update') return work.purpose;
   const kind = kernelKind(work);
   if (work.channelSums !== undefined) return `${kind} ${work.channelSums.pass}`;
   return isMatmulClass(work.class) ? `${kind} ${work.dtype}` : kind;

@@ -2,7 +2,7 @@
 
 import type { OpenedModel } from '../analysis/openedModel.ts';
 import type { BenchmarkDevice } from '../benchmark/deviceSchema.ts';
-import { requestOfDevice } from '../benchmark/requestOfDevice.ts';
+import { scenarioOfDevice } from '../benchmark/scenarioOfDevice.ts';
 import { estimateInSteps } from '../estimate/estimateModel.ts';
 import type { Scenario, ScenarioRequest } from '../model/scenario.ts';
 import type { StepCost } from '../model/stepCost.ts';
@@ -15,9 +15,9 @@ export function* costOfDevice(
   scenario: Scenario,
   device: BenchmarkDevice,
 ): Steps<StepCost | undefined> {
-  const own = requestOfDevice(scenario, device);
+  const own = scenarioOfDevice(scenario, device);
   if (own === undefined) return undefined;
   const { globalBatch: _, ...ofModel } = opened.scenario;
   const { globalBatch: __, ...ofSettings } = request;
-  return (yield* estimateInSteps(opened, [own, ofModel, ofSettings], undefined, undefined)).cost;
+  return (yield* estimateInSteps(opened, [own.request, ofModel, ofSettings], own.cluster)).cost;
 }

@@ -1,6 +1,6 @@
 /** Rates are found again in timings that were made of them, also beside noise and other work. */
 
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { fitKernels, type KernelTiming } from '../../../server/src/benchmark/calibration/fitKernels.ts';
 import type { KernelWork } from '../../../server/src/hardware/kernelWork.ts';
 import { measuredKernelTime } from '../../../server/src/hardware/measuredKernels.ts';
@@ -102,39 +102,4 @@ it('knows nothing of kinds that never ran', () => {
   expect([...kinds.keys()].sort()).toEqual(['elementwise', 'matmul fp32', 'normalization']);
   expect(measuredKernelTime({ source: '', kinds }, kernel('pooling', 0, 1), unknown)).toBeUndefined();
   expect(fitKernels([])).toEqual(new Map());
-});
-
-describe('on a GPU that has a profile', () => {
-  const known = ({ flops: done, bytes: moved }: KernelWork): Seconds => seconds(done / 40e9 + moved / 8e9);
-  const slower = new Map([
-    ['matmul', 1.3],
-    ['elementwise', 0.8],
-  ]);
-  const timings = exact.map(({ kernels, of }) => ({
-    kernels,
-    of,
-    time: seconds(kernels.reduce((sum, work) => sum + known(work) * (slower.get(work.class) ?? 1), 0)),
-  }));
-
-  it('finds by how much kernels differ from what the profile says', () => {
-    const kinds = fitKernels(timings, known);
-    expect(kinds.get('elementwise')?.ofProfile).toBeCloseTo(0.8, 1);
-    expect(kinds.get('matmul fp32')?.ofProfile).toBeCloseTo(1.3, 1);
-    const [work] = kernelsOf(0.5);
-    if (work === undefined) throw new Error('no kernel');
-    const time = measuredKernelTime({ source: '', kinds }, work, () => ({
-      time: known(work),
-      bound: 'compute',
-    }));
-    expect((time?.time ?? 0) / known(work)).toBeCloseTo(1.3, 1);
-  });
-
-  it('stays near the profile where little was measured', () => {
-    const [work] = kernelsOf(0.5);
-    if (work === undefined) throw new Error('no kernel');
-    const once: KernelTiming = { kernels: [work], time: seconds(4 * known(work)), of: 'step' };
-    const factor = fitKernels([once], known).get('matmul fp32')?.ofProfile ?? 0;
-    expect(factor).toBeGreaterThan(1);
-    expect(factor).toBeLessThan(2.1);
-  });
 });

@@ -28,19 +28,9 @@ const farOff = 0.3;
 const rounds = 10;
 const sweeps = 400;
 
-/** What a profile says of a kernel. */
-export type KnownKernels = (work: KernelWork) => Seconds;
-
-/**
- * By kind; timings of no time say nothing. `known`: what is fitted is a factor for each kind to what the profile of the GPU
- * says, in place of rates. A factor is 1 as far as timings do not tell another: each kind has two timings that say so.
- */
-export function fitKernels(
-  timings: readonly KernelTiming[],
-  known?: KnownKernels,
-): ReadonlyMap<string, KernelRates> {
-  const measured = timings.filter(({ time }) => time > 0).map((timing) => rowOf(timing, known));
-  const rows = known === undefined ? measured : [...measured, ...unchanged(measured)];
+/** By kind; timings of no time say nothing. For a machine whose kernels no profile knows, such as a processor. */
+export function fitKernels(timings: readonly KernelTiming[]): ReadonlyMap<string, KernelRates> {
+  const rows = timings.filter(({ time }) => time > 0).map(rowOf);
   const columns = columnsOf(rows);
   let weights = rows.map(({ time }) => 1 / Math.sqrt(time));
   let rates = new Map<string, number>();
@@ -52,25 +42,8 @@ export function fitKernels(
       return Math.min(1, farOff / error) / Math.sqrt(row.time);
     });
   }
-  return ratesByKind(measured, rates);
+  return ratesByKind(rows, rates);
 }
-
-/** For each kind, two rows of one kernel that takes what the profile says: the middle of what timings hold of the kind. */
-function unchanged(rows: readonly Row[]): readonly Row[] {
-  const held = new Map<string, number[]>();
-  for (const { amounts } of rows) {
-    for (const [key, amount] of amounts)
-      if (key.endsWith(ofProfile)) held.set(key, [...(held.get(key) ?? []), amount]);
-  }
-  return [...held].flatMap(([key, amounts]) => {
-    const middle = amounts.toSorted((one, other) => one - other)[amounts.length >> 1];
-    if (middle === undefined || middle === 0) return [];
-    const row = { time: middle, amounts: new Map([[key, middle]]), kinds: new Set<string>() };
-    return [row, row];
-  });
-}
-
-const ofProfile = '/profile';
 
 interface Row {
   readonly time: number;
@@ -83,15 +56,9 @@ interface Row {
 const keyOf = (kind: string, quantity: (typeof quantities)[number]): string =>
   quantity === 'launches' ? quantity : `${kind}/${quantity}`;
 
-function rowOf({ kernels, time, of }: KernelTiming, known: KnownKernels | undefined): Row {
+function rowOf({ kernels, time, of }: KernelTiming): Row {
   const amounts = new Map(of === 'step' ? [] : [[`start of ${of}`, 1]]);
   for (const work of kernels) {
-    if (known !== undefined) {
-      const key = `${measuredKind(work)}${ofProfile}`;
-      const before = amounts.get(key);
-      amounts.set(key, before === undefined ? known(work) : before + known(work));
-      continue;
-    }
     for (const quantity of quantities) {
       const key = keyOf(measuredKind(work), quantity);
       const before = amounts.get(key);
@@ -169,17 +136,14 @@ function ratesByKind(
       const rate = rates.get(keyOf(kind, quantity));
       return seconds(rate === undefined ? 0 : rate);
     };
-    const factor = rates.get(`${kind}${ofProfile}`);
     const [perFlop, perByte, perLaunch] = [rateOf('flops'), rateOf('bytes'), rateOf('launches')];
     // A kind that always ran beside a longer one was not seen.
-    const isSeen = perFlop + perByte + perLaunch > 0 || (factor !== undefined && factor > 0);
-    if (!isSeen || own.length === 0) continue;
+    if (perFlop + perByte + perLaunch === 0 || own.length === 0) continue;
     const [low, high] = [quantile(own, 0.1), quantile(own, 0.9)];
     found.set(kind, {
       perFlop,
       perByte,
       perLaunch,
-      ...(factor === undefined ? {} : { ofProfile: factor }),
       low,
       high,
       measurements: own.length,

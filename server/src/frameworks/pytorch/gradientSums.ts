@@ -7,6 +7,7 @@
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { KernelEnvironment } from '../../hardware/kernelEnvironment.ts';
+import type { KernelWork } from '../../hardware/kernelWork.ts';
 import type { Graph, Operator } from '../../model/graph.ts';
 import { isDifferentiableInput } from '../../operators/operatorFacts.ts';
 import type { LoweredOperator } from '../behaviour.ts';
@@ -51,11 +52,12 @@ export function addGradientSums(
     const names = gradientsOf[index] ?? none;
     const sums = names
       .filter((name, position) => deepest.get(name) !== index || names.indexOf(name) !== position)
-      .map((name) => {
+      .map((name): KernelWork => {
         const producer = graph.values.get(name)?.producer;
         const bytesPerElement = producer === undefined ? 4 : (operators[producer]?.bytesPerElement ?? 4);
         const elements = training.tensors.get(name)?.elements ?? 0;
-        return elementwiseKernel(3 * elements * bytesPerElement, elements, environmentOf(index));
+        const sum = elementwiseKernel(3 * elements * bytesPerElement, elements, environmentOf(index));
+        return { ...sum, purpose: 'gradient sum' };
       });
     if (lowered === undefined || sums.length === 0) return lowered;
     return { ...lowered, backwardData: [...lowered.backwardData, ...sums] };
