@@ -19,6 +19,7 @@ const sample = (name) => join(root, 'samples', name);
 const runs = [
   ['report', sample('resnet50.onnx'), '--gpus', '16'],
   ['report', sample('tinyllama.onnx'), '--precision', 'bf16', '--format', 'json'],
+  ['plan', sample('tinyllama.layers.yaml'), '--cluster', 'dgx-h100', '--gpus', '16', '--global-batch', '64'],
 ];
 
 /** The launcher makes one script, which is kept here to be asked for its code. */

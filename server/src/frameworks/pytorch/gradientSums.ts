@@ -9,6 +9,7 @@ import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { KernelEnvironment } from '../../hardware/kernelEnvironment.ts';
 import type { KernelWork } from '../../hardware/kernelWork.ts';
 import type { Graph, Operator } from '../../model/graph.ts';
+import { memoizeRecent } from '../../model/memoizeRecent.ts';
 import { isDifferentiableInput } from '../../operators/operatorFacts.ts';
 import type { LoweredOperator } from '../behaviour.ts';
 import { elementwiseKernel } from './elementwiseKernel.ts';
@@ -26,7 +27,7 @@ export function addGradientSums(
 ): readonly (LoweredOperator | undefined)[] {
   const { graph, costing } = training.analysis;
   const { storedLayout } = costing.auxiliary;
-  const depths = depthsOf(training);
+  const depths = depthsOf(graph, 'depths');
   const stored = storedTensors(graph, storedLayout);
   const gradientsOf = operators.map((lowered, index): readonly string[] => {
     const operator = graph.operators[index];
@@ -68,19 +69,26 @@ export function addGradientSums(
  * By layout of a stored tensor: the tensor. The gradient of a layout is a view of the tensor's, which is added where a reader of
  * any of them hands it back: exporters write one `Identity` or `Transpose` per reader, often ahead of all layers.
  */
-function storedTensors({ operators }: Graph, storedLayout: readonly boolean[]): ReadonlyMap<string, string> {
-  const stored = new Map<string, string>();
-  for (const { index, inputs, outputs } of operators) {
-    const [from = ''] = inputs;
-    const [to] = outputs;
-    if (storedLayout[index] === true && to !== undefined) stored.set(to, stored.get(from) ?? from);
-  }
-  return stored;
-}
+const storedTensors = memoizeRecent(
+  ({ operators }: Graph, storedLayout: readonly boolean[]): ReadonlyMap<string, string> => {
+    const stored = new Map<string, string>();
+    for (const { index, inputs, outputs } of operators) {
+      const [from = ''] = inputs;
+      const [to] = outputs;
+      if (storedLayout[index] === true && to !== undefined) stored.set(to, stored.get(from) ?? from);
+    }
+    return stored;
+  },
+  (known, asked) => known === asked,
+);
 
-/** By operator: the longest way to it from what comes in. */
-function depthsOf({ analysis: { graph } }: TrainingGraph): Int32Array {
-  const { operators, values } = graph;
+/** By operator: the longest way to it from what comes in. Workers that share a graph have it in common. */
+const depthsOf = memoizeRecent(
+  (graph: Graph, _: 'depths'): Int32Array => longestWays(graph),
+  (known, asked) => known === asked,
+);
+
+function longestWays({ operators, values }: Graph): Int32Array {
   const depths = new Int32Array(operators.length);
   for (let index = 0; index < operators.length; index += 1) {
     let depth = 0;
