@@ -8,6 +8,10 @@ import { onnxModel, onnxNode } from '../support/onnxModel.ts';
 const sum = (text: string, keepdims = 0): OnnxNode =>
   onnxNode(text, { keepdims: { kind: 'int', value: keepdims } });
 
+const float = (text: string): OnnxNode => onnxNode(text, { to: { kind: 'int', value: 1 } });
+
+const join = (text: string): OnnxNode => onnxNode(text, { axis: { kind: 'int', value: 1 } });
+
 /** What is found in what two layers give, `a` and `b` of [N, 8]: its name, what it keeps, and how many operators it has. */
 function found(nodes: readonly (string | OnnxNode)[]): readonly string[] {
   const { composites } = analyzeOnnx(
@@ -18,6 +22,7 @@ function found(nodes: readonly (string | OnnxNode)[]): readonly string[] {
         ...['v: float32[8, 8]', 'w: float32[8, 8]', 'half: float32[] = 0.5', 'one: float32[] = 1'],
         ...['two: float32[] = 2', 'zero: float32[] = 0', 'eps: float32[] = 0.00000001', 'last: int64[1] = 1'],
         ...['rows: int64[1] = 1', 'columns: int64[1] = 0', 'third: int64[1] = 2', 'square: int64[2] = 8, 8'],
+        'columns8: int64[1] = 8',
         ...['places: float32[40, 3, 1]', 'table: float32[40, 3, 2]', 'thetas: int64[3] = -1, 3, 2'],
       ],
       nodes: ['a = MatMul(x, v)', 'b = MatMul(x, w)', ...nodes],
@@ -30,6 +35,36 @@ function found(nodes: readonly (string | OnnxNode)[]): readonly string[] {
 
 test.each<readonly [string, readonly (string | OnnxNode)[], readonly string[]]>([
   ['mse_loss', ['d = Sub(a, b)', 'e = Sub(a, b)', 'y = Mul(d, e)'], ['MseLoss inputs 3']],
+  [
+    'roll',
+    ['e = Slice(a, third, columns8, last)', 'f = Slice(a, columns, third, last)', join('y = Concat(e, f)')],
+    ['Roll nothing 3'],
+  ],
+  [
+    'a beginning that comes first',
+    ['e = Slice(a, columns, third, last)', 'f = Slice(a, third, columns8, last)', join('y = Concat(e, f)')],
+    [],
+  ],
+  [
+    'an end and a beginning that overlap',
+    ['e = Slice(a, rows, columns8, last)', 'f = Slice(a, columns, third, last)', join('y = Concat(e, f)')],
+    [],
+  ],
+  [
+    'parts of two tensors',
+    ['e = Slice(a, third, columns8, last)', 'f = Slice(b, columns, third, last)', join('y = Concat(e, f)')],
+    [],
+  ],
+  [
+    'bernoulli',
+    ['u = RandomUniformLike(a)', 'l = Less(u, half)', float('n = Cast(l)'), 'y = Mul(a, n)'],
+    ['Bernoulli nothing 3'],
+  ],
+  [
+    'numbers at random that something else reads too',
+    ['u = RandomUniformLike(a)', 'l = Less(u, half)', float('n = Cast(l)'), 'y = Mul(u, n)'],
+    [],
+  ],
   ['a difference squared by hand', ['d = Sub(a, b)', 'y = Mul(d, d)'], []],
   ['a product of two other differences', ['d = Sub(a, b)', 'e = Sub(b, a)', 'y = Mul(d, e)'], []],
   [

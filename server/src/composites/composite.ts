@@ -111,7 +111,7 @@ export interface OperatorOrigin {
   /** Qualified class of its module, `torch.nn.modules.activation.GELU`; a layer of a layer spec has its type. */
   readonly moduleClass?: string;
   /** The call that it is a part of, unique in the model, and what was called: `gelu_1`, `aten.gelu.default`. */
-  readonly call?: { readonly name: string; readonly function: string };
+  readonly call?: { readonly name: string; readonly function: string; readonly isOutsideAutocast?: true };
   /** The line of a layer spec or the layer of a Caffe net. */
   readonly layer?: number;
 }

@@ -19,6 +19,7 @@ import { logSigmoid } from './logSigmoid.ts';
 import { mish } from './mish.ts';
 import { pairwiseDistances } from './pairwiseDistances.ts';
 import { rmsNorm } from './rmsNorm.ts';
+import { roll } from './roll.ts';
 import { rsqrt } from './rsqrt.ts';
 import { silu } from './silu.ts';
 import { softplus } from './softplus.ts';
@@ -52,6 +53,7 @@ export const compositePatterns: readonly CompositePattern[] = [
   squaredDifference,
   affineGrid,
   bernoulli,
+  roll,
   diagonal,
   variance,
   weightNorm,

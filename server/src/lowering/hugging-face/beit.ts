@@ -88,7 +88,7 @@ function blockLines(
           `${prefix}_scaled: mul(${share > 0 ? `${prefix}_dropout` : (lines.at(-1)?.split(':')[0] ?? '')}, ${prefix}_lambda)`,
         ]
       : []),
-    ...(path > 0 ? [`${prefix}_path: StochasticDepth(${path}, 'row')`] : []),
+    ...(path > 0 ? [`${prefix}_path: StochasticDepth(${path}, 'row', noise='rounded')`] : []),
   ];
   const nameOf = (lines: readonly string[]): string => lines.at(-1)?.split(':')[0] ?? 'input';
   const attended = branch('attention', [

@@ -50,7 +50,7 @@ function blockLines(fields: ConfigFields, norm: string, unrotated: number): read
   const branch = (prefix: string, last: string): readonly string[] => [
     `${prefix}_lambda: Parameter(hidden_size)`,
     `${prefix}_scaled: mul(${last}, ${prefix}_lambda)`,
-    ...(path > 0 ? [`${prefix}_path: StochasticDepth(${path}, 'row')`] : []),
+    ...(path > 0 ? [`${prefix}_path: StochasticDepth(${path}, 'row', noise='rounded')`] : []),
   ];
   const end = (prefix: string): string => `${prefix}_${path > 0 ? 'path' : 'scaled'}`;
   return [

@@ -60,7 +60,7 @@ function blockLines(fields: ConfigFields, channels: number, share: number): read
   const pool = fields.size('pool_size');
   const scaled = fields.flag('use_layer_scale', true);
   const path = (name: string): readonly string[] =>
-    share > 0 ? [`${name}: StochasticDepth(${share.toFixed(3)}, 'row')`] : [];
+    share > 0 ? [`${name}: StochasticDepth(${share.toFixed(3)}, 'row', noise='rounded')`] : [];
   const branch = (index: number, source: string): readonly string[] => [
     ...(scaled
       ? [

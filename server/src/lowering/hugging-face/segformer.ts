@@ -99,7 +99,7 @@ function blockLines(fields: ConfigFields, stage: Stage): readonly string[] {
   const drop = (line: string): readonly string[] => (share > 0 ? [`${line}: Dropout(${share})`] : []);
   const path = fields.number('drop_path_rate', 0);
   const dropPath = (line: string): readonly string[] =>
-    path > 0 ? [`${line}: StochasticDepth(${path}, 'row')`] : [];
+    path > 0 ? [`${line}: StochasticDepth(${path}, 'row', noise='rounded')`] : [];
   const reduced = Math.floor((side - reduction) / reduction) + 1;
   const nameOf = (lines: readonly string[]): string => lines.at(-1)?.split(':')[0] ?? 'input';
   const attended = [

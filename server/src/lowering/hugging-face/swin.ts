@@ -135,7 +135,7 @@ function blockLines(fields: ConfigFields, stage: Stage, isShifted: boolean): rea
     }),
     ...(drop === undefined ? [] : [`attention_dropout: ${drop}`]),
     ...joinedLines(stage, shift),
-    ...(path > 0 ? [`drop_path: StochasticDepth(${path}, 'row')`] : []),
+    ...(path > 0 ? [`drop_path: StochasticDepth(${path}, 'row', noise='rounded')`] : []),
     `residual: add(input, ${path > 0 ? 'drop_path' : 'attended'})`,
     `layernorm_after: ${norm}`,
     `fc1: Linear(${Math.floor(fields.number('mlp_ratio', 4) * channels)})`,

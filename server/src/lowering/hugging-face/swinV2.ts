@@ -106,7 +106,7 @@ function blockLines(fields: ConfigFields, stage: Stage, isShifted: boolean, path
   const bias = fields.flag('qkv_bias', true) ? '' : ', bias=False';
   const share = fields.number('hidden_dropout_prob', 0);
   const skip = (line: string): readonly string[] =>
-    path > 0 ? [`${line}: StochasticDepth(${path.toFixed(3)}, 'row')`] : [];
+    path > 0 ? [`${line}: StochasticDepth(${path.toFixed(3)}, 'row', noise='rounded')`] : [];
   const rows = `batch*${count}`;
   const projected = (part: 'query' | 'key' | 'value'): readonly string[] => [
     `${part}: Linear(${channels}${part === 'key' ? ', bias=False' : bias}) from windows`,

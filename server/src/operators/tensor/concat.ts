@@ -29,9 +29,12 @@ export const concat = define({
   runner: { rule: 'Concat' },
   infer: inferConcat,
   dimensions: (context) => concatMap(context),
-  // Exporters join the indices of `x[index]`, of which there is often one; their optimizers leave that out.
+  // Exporters join the indices of `x[index]`, of which there is often one; their optimizers leave that out. A program that joins one
+  // tensor copies it.
   cost: (context) =>
-    context.inputCount === 1 ? viewCost(context) : copyCost(context, { gradientIsView: true }),
+    context.inputCount === 1 && context.output(0)?.elementType !== 'float32'
+      ? viewCost(context)
+      : copyCost(context, { gradientIsView: true }),
 });
 
 export function inferConcat(context: InferenceContext): Inference {

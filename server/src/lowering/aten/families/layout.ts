@@ -153,11 +153,11 @@ const roll: LowerAten = (call) => {
     const size = self.shape[axis];
     if (typeof size !== 'number') return undefined;
     const start = size === 0 ? 0 : ((-(shifts[index] ?? 0) % size) + size) % size;
-    const parts = [start, 0].map((from) => {
-      const bounds = [from, from === 0 ? start : size, axis].map((value) => call.integers([value]));
-      return call.emit('Slice', [output, ...bounds])[0];
-    });
-    if (start !== 0) [output] = call.emit('Concat', parts, { axis: int(axis) });
+    if (start === 0) continue;
+    const sizes = call.integers([start, size - start]);
+    // One kernel each way, as a split and a join are.
+    const [front, back] = call.emitMany('Split', [output, sizes], 2, { axis: int(axis) }) ?? [];
+    [output] = call.emit('Concat', [back, front], { axis: int(axis) });
   }
   return output && [output];
 };

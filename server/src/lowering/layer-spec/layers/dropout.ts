@@ -1,5 +1,6 @@
 /** Dropout of elements and of whole channels. */
 
+import type { Dimension } from '../../../model/dimension.ts';
 import type { LayerDefinition, LayerLowering, Tensor } from '../layerDefinition.ts';
 import { flag, inplace, number } from './parameters.ts';
 
@@ -12,17 +13,37 @@ export function dropped(call: LayerLowering, input: Tensor | undefined, p: numbe
   return call.emit('Dropout', [input, call.scalarConstant(p, 'float32'), call.scalarConstant(1, 'bool')]);
 }
 
+/**
+ * Zeros and ones by chance in the shape of `sizes`, divided by their share, times the input (PyTorch 2.x aten/src/ATen/native/Dropout.cpp,
+ * `_dropout_impl`; torchvision and timm do the same).
+ */
+function timesNoise(call: LayerLowering, input: Tensor, sizes: readonly Dimension[]): Tensor {
+  const chances = call.emit('ConstantOfShape', [call.sizes(sizes)]);
+  const share = call.scalarConstant(1 - call.number('p'), 'float32');
+  return call.emit('Mul', [input, call.emit('Div', [call.emit('Bernoulli', [chances]), share])]);
+}
+
+/**
+ * As transformers does: numbers between the share and one more, rounded down, times the input, which is divided by the share
+ * (transformers 5.18 models/beit/modeling_beit.py, `drop_path`).
+ */
+function timesRounded(call: LayerLowering, input: Tensor, sizes: readonly Dimension[]): Tensor {
+  const like = call.emit('ConstantOfShape', [call.sizes(sizes)]);
+  const share = call.scalarConstant(1 - call.number('p'), 'float32');
+  const noise = call.emit('Floor', [call.emit('Add', [call.emit('RandomUniformLike', [like]), share])]);
+  return call.emit('Mul', [call.emit('Div', [input, share]), noise]);
+}
+
 /** One random number per sample and channel, which all elements of the channel are multiplied by. */
 const channels: LayerDefinition['lower'] = (call) => {
   const [input] = call.inputs;
   const shape = input?.shape;
-  if (shape === undefined) return undefined;
+  if (input === undefined || shape === undefined) return undefined;
   if (shape.length < 2) {
     return call.problem('shape/mismatch', `the input needs 2 axes or more, [batch, channels, …], but has 1`);
   }
   const sizes = shape.map((size, axis) => (axis < 2 ? size : 1));
-  const noise = dropped(call, call.emit('ConstantOfShape', [call.sizes(sizes)]), call.number('p'));
-  return call.emit('Mul', [input, noise]);
+  return timesNoise(call, input, sizes);
 };
 
 const dropout = (
@@ -67,6 +88,14 @@ const stochasticDepth: LayerDefinition = {
       choices: ['batch', 'row'],
       documentation: 'The whole batch, or each sample.',
     },
+    {
+      name: 'noise',
+      type: 'string',
+      choices: ['chance', 'rounded'],
+      default: 'chance',
+      documentation:
+        'Zeros and ones by chance, as in torchvision and timm; `rounded`: random numbers rounded down, as `drop_path` of transformers.',
+    },
   ],
   example: { inputs: { x: 'float32[8, 128, 768]' }, call: "StochasticDepth(0.1, mode='row')" },
   lower: (call) => {
@@ -74,8 +103,9 @@ const stochasticDepth: LayerDefinition = {
     if (input?.shape === undefined) return undefined;
     const rows = call.string('mode') === 'row';
     const sizes = input.shape.map((size, axis) => (axis === 0 && rows ? size : 1));
-    const noise = dropped(call, call.emit('ConstantOfShape', [call.sizes(sizes)]), call.number('p'));
-    return call.emit('Mul', [input, noise]);
+    return call.string('noise') === 'rounded'
+      ? timesRounded(call, input, sizes)
+      : timesNoise(call, input, sizes);
   },
 };
 
