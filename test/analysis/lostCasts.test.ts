@@ -34,6 +34,39 @@ test('a class of the program calls what autocast lists', () => {
   expect(messages([power])).toEqual([expect.stringContaining('`RootMeanSquare` may cast')]);
 });
 
+test('the model itself calls it', () => {
+  const inModel = onnxNode(
+    'y = Pow(h, two)',
+    {},
+    {
+      'pkg.torch.onnx.name_scopes': "['', 'y']",
+      'pkg.torch.onnx.class_hierarchy': "['net.Net', 'aten.pow.Tensor_Scalar']",
+    },
+  );
+  expect(messages([inModel])).toEqual([expect.stringContaining('the model may cast')]);
+});
+
+const traced = (line: string) =>
+  onnxNode(
+    'y = MatMul(h, w)',
+    {},
+    {
+      'pkg.torch.onnx.name_scopes': "['', 'norm', 'y']",
+      'pkg.torch.onnx.class_hierarchy': "['Net', 'net.Attend', 'aten.matmul.default']",
+      'pkg.torch.onnx.stack_trace': `File "net.py", line 9, in forward\n    ${line}`,
+    },
+  );
+
+test.each([
+  'return query.float() @ key',
+  'weights = weights.to(value.dtype) @ value',
+  'matmul = torch.ops.aten.matmul.default(transpose_1, to_2);  transpose_1 = to_2 = None',
+])('a line that casts: %s', (line) => expect(messages([traced(line)])).toHaveLength(1));
+
+test.each(['return query @ key', 'x = x.to(device) @ key'])('a line that does not: %s', (line) =>
+  expect(messages([traced(line)])).toEqual([]),
+);
+
 test.each([
   [
     'a layer of PyTorch',

@@ -32,6 +32,7 @@ import { joinSplits } from './joinSplits.ts';
 import type { ModelAnalysis, ModelSymbol } from './modelAnalysis.ts';
 import { collectOperatorKinds } from './operatorKinds.ts';
 import { originOf } from './originOf.ts';
+import { withOutsideAutocast } from './outsideAutocast.ts';
 import { planCosting } from './planCosting.ts';
 import { withCopies } from './recordedCopies.ts';
 import { recordedDetachments } from './recordedDetachments.ts';
@@ -164,7 +165,7 @@ function* analyzeGraph({
   const { scopes, captured } = inferred;
   const callOf = (operator: Operator) => originOf(scopes[operator.index], operator.source, given).call;
   const promoted = withPromotions(withDetached(inferred.graph, detached), callOf);
-  const graph = withInPlaceCalls(withCopies(promoted, callOf), callOf);
+  const graph = withOutsideAutocast(withInPlaceCalls(withCopies(promoted, callOf), callOf), callOf);
   yield;
   const { roles, parameters, frozen, uses } = findRoles(graph, captured, provided?.roles ?? new Map());
   issues.push(...issuesOfComputedWeights(graph, parameters, uses));
@@ -183,7 +184,9 @@ function* analyzeGraph({
   const composites = findComposites(finished, compositePatterns, originAt);
   if (model.producerName === 'pytorch') {
     const isAuxiliary = (index: number) => auxiliary.shapeArithmetic[index] === true;
-    issues.push(...issuesOfLostCasts(finished, composites, originAt, isAuxiliary));
+    const traceOf = (index: number) =>
+      model.graph.nodes[finished.operators[index]?.source ?? -1]?.metadata.get('pkg.torch.onnx.stack_trace');
+    issues.push(...issuesOfLostCasts(finished, composites, originAt, isAuxiliary, traceOf));
   }
   const analysis: ModelAnalysis = {
     graph: finished,

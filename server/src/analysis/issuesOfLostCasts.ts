@@ -11,14 +11,15 @@ import type { Issue } from '../model/issue.ts';
 import { hasTrait, inPyTorch } from '../operators/operatorFacts.ts';
 
 /**
- * What is said where classes of the program itself call what autocast runs in fp32: around such calls programs cast. `isAuxiliary`:
- * whether an operator computes nothing of a step.
+ * What is said where classes of the program itself call what autocast runs in fp32, around which programs cast, and where the line
+ * that called an operator casts. `isAuxiliary`: whether an operator computes nothing of a step. `traceOf`: its recorded stack trace.
  */
 export function issuesOfLostCasts(
   { operators, values }: Graph,
   composites: Composites,
   originOf: (index: number) => OperatorOrigin,
   isAuxiliary: (index: number) => boolean,
+  traceOf: (index: number) => string | undefined,
 ): readonly Issue[] {
   const isFloat = (name: string | undefined): boolean => {
     const type = values.get(name ?? '')?.type;
@@ -30,9 +31,11 @@ export function issuesOfLostCasts(
   if (operators.some(isIdle)) return [];
   const written = operators.filter((operator) => {
     const { call, moduleClass } = originOf(operator.index);
-    if (call === undefined || moduleClass === undefined || moduleClass.startsWith('torch.nn.')) return false;
+    // The model itself has no class of its own here.
+    if (call === undefined || moduleClass?.startsWith('torch.nn.') === true) return false;
     if (isAuxiliary(operator.index) || !isFloat(operator.outputs[0])) return false;
     if (composites.get(operator.index)?.launchedAs === 'one') return false;
+    if (isLineWithCast(traceOf(operator.index))) return true;
     return /^fp32/.test(inPyTorch(operator)?.autocast ?? '') && !hasTrait(operator, 'activation');
   });
   const [first] = written;
@@ -44,10 +47,18 @@ export function issuesOfLostCasts(
     {
       code: 'graph/lost-casts',
       severity: 'information',
-      message: `In half precision, \`${name}\`${others} may cast between types: the exporter left out casts that change nothing in fp32. Time and memory there are of the types that autocast gives. Export with \`torch.export.save\`, which keeps casts`,
+      message: `In half precision, ${name}${others} may cast between types: the exporter left out casts that change nothing in fp32. Time and memory there are of the types that autocast gives. Export with \`torch.export.save\`, which keeps casts`,
       operator: first.source,
     },
   ];
 }
 
-const nameOf = (moduleClass = ''): string => moduleClass.slice(moduleClass.lastIndexOf('.') + 1);
+/** Whether the innermost line casts: as people write it, or as `torch.export` names results of casts where a region was traced. */
+function isLineWithCast(trace: string | undefined): boolean {
+  const line = trace?.slice(trace.trimEnd().lastIndexOf('\n') + 1) ?? '';
+  if (/\.(?:float|half|type_as)\(|\.to\([^)]*(?:dtype|float|half)/.test(line)) return true;
+  return /\btorch\.ops\./.test(line) && /[(,]\s*(?:to|float|type_as)(?:_\d+)?\s*[,)]/.test(line);
+}
+
+const nameOf = (moduleClass: string | undefined): string =>
+  moduleClass === undefined ? 'the model' : `\`${moduleClass.slice(moduleClass.lastIndexOf('.') + 1)}\``;

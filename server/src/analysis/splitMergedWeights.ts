@@ -63,7 +63,8 @@ function splitByModule(stored: StoredGraph): StoredGraph {
   const { nodes, graph } = stored;
   const tensors = new Map<string, TensorLiteral>();
   for (const tensor of graph.initializers) {
-    if (isFloatingPoint(tensor.elementType) && wideAxes(tensor) > 0) tensors.set(tensor.name, tensor);
+    // One number proves nothing by itself, but may be recorded as that of several parameters.
+    if (isFloatingPoint(tensor.elementType) && tensor.dimensions.length > 0) tensors.set(tensor.name, tensor);
   }
   // A subgraph sees the values around it by their names.
   if (tensors.size === 0 || nodes.some(({ node }) => holdsGraph(node.attributes))) return stored;
@@ -89,6 +90,7 @@ function splitByModule(stored: StoredGraph): StoredGraph {
     const tensor = tensors.get(name);
     if (tensor === undefined) continue;
     const recorded = groupByParameter(readings, parameterOf);
+    if (wideAxes(tensor) === 0 && recorded?.has(noParameter) !== false) continue;
     if (recorded !== undefined) {
       const kept = recorded.has(sourceOf(tensor)) ? sourceOf(tensor) : [...recorded.keys()][0];
       for (const [parameter, members] of recorded) {

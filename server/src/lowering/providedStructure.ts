@@ -39,6 +39,8 @@ export interface ProvidedCall {
   readonly function: string;
   /** Qualified class of the module that calls, where that is known. */
   readonly moduleClass?: string;
+  /** The program turns autocast off around it. */
+  readonly isOutsideAutocast?: true;
   /** Of Python; '' where none was recorded. */
   readonly stackTrace: string;
 }

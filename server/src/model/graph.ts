@@ -44,6 +44,8 @@ export interface Operator {
   readonly widensScores?: true;
   /** A cast that the program does not make: the kernels that read its result read what it is of, and widen it themselves. */
   readonly isPromotion?: true;
+  /** The program turns autocast off around it: it runs in the types of what it reads. */
+  readonly isOutsideAutocast?: true;
   /** What it hands through lies in memory of its own: `clone()`. */
   readonly isCopy?: true;
   /** Whether the program writes its result over its input; absent where it does not say so. */

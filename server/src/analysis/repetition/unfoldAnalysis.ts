@@ -363,6 +363,7 @@ function unfoldContent(
       ...(shown?.contradiction === undefined ? {} : { contradiction: shown.contradiction }),
       ...(shown?.opset === undefined ? {} : { opset: shown.opset }),
       ...(shown?.isPromotion === undefined ? {} : { isPromotion: shown.isPromotion }),
+      ...(shown?.isOutsideAutocast === undefined ? {} : { isOutsideAutocast: shown.isOutsideAutocast }),
       ...(shown?.isCopy === undefined ? {} : { isCopy: shown.isCopy }),
       ...(shown?.isInPlace === undefined ? {} : { isInPlace: shown.isInPlace }),
       ...(shown?.kind === undefined ? {} : { kind: shown.kind }),

@@ -157,6 +157,8 @@ function autocastType(
   // Masks and integers do not widen what they are multiplied with.
   if (operator.isPromotion === true && !isFloat(training, operator.inputs[0] ?? ''))
     return { dtype: 'fp32', bytesPerElement: 2, mixed: true };
+  if (operator.isOutsideAutocast === true)
+    return typeOutside(training, operator, cost, half, elementBytes, group);
   if (isDrawnFromNothing(training, operator, group))
     return { dtype: 'fp32', bytesPerElement: 2, mixed: true };
   if (group?.kind === 'attention') return { dtype: half, bytesPerElement: 2, mixed: true };
@@ -183,6 +185,22 @@ function autocastType(
   }
   const bytesPerElement = promoted(training, operator.inputs, elementBytes);
   return { dtype: 'fp32', bytesPerElement, mixed: true, readsAsStored: true };
+}
+
+/** Where the program turns autocast off: in the widest of what is read, as outside of all regions. */
+function typeOutside(
+  training: TrainingGraph,
+  { inputs }: Operator,
+  cost: OperatorCost | undefined,
+  half: Dtype,
+  elementBytes: ReadonlyMap<string, number>,
+  group: FusedGroup | undefined,
+): OperatorType {
+  const bytesPerElement = promoted(training, group?.inputs ?? inputs, elementBytes);
+  const isProduct =
+    group?.kind === 'attention' || isMatmulClass(cost?.kind === 'known' ? cost.class : undefined);
+  const dtype = isProduct && bytesPerElement === 2 ? half : 'fp32';
+  return { dtype, bytesPerElement, mixed: true, readsAsStored: true };
 }
 
 /** What one call runs in that stands as several operators: as the list that names it says, else in its widest activation. */

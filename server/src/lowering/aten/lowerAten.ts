@@ -206,8 +206,8 @@ class Values {
 
   constructor(
     readonly tensors: Map<string, Tensor>,
-    /** Whether its calls run under autocast. */
-    readonly isAutocast = false,
+    /** Whether the program turns autocast on for its calls, or off. */
+    readonly autocast?: 'on' | 'off' | undefined,
   ) {}
 
   /** All views of a tensor, and views of these, but those by which it was written. */
@@ -262,8 +262,8 @@ function lowerRegion(lowering: Lowering, node: AtenNode, values: Values): void {
     const input = called.graph.inputs[index];
     if (tensor !== undefined && input !== undefined) inner.set(input, tensor);
   }
-  const isCast = node.target === autocastRegion ? isAutocast(node) : values.isAutocast;
-  lowerNodes(lowering, called.graph, new Values(inner, isCast), called.graph.outputs);
+  const autocast = node.target === autocastRegion ? (isAutocast(node) ? 'on' : 'off') : values.autocast;
+  lowerNodes(lowering, called.graph, new Values(inner, autocast), called.graph.outputs);
   const isDetached = isWithoutGradients(node) && !lowering.checkpoints.reentrant.has(node);
   for (const [index, output] of node.outputs.entries()) {
     const result = inner.get(called.graph.outputs[index] ?? '');
@@ -275,7 +275,7 @@ function lowerRegion(lowering: Lowering, node: AtenNode, values: Values): void {
 /** Whether the call of `around` is written out. */
 function lowerLoop(lowering: Lowering, around: AtenGraph, node: AtenNode, values: Values): boolean {
   const { graph } = lowering;
-  const { tensors, isAutocast } = values;
+  const { tensors, autocast } = values;
   const given = [...node.arguments.values()];
   const names = given.flatMap((argument) =>
     argument.kind === 'tensors' ? [argument.names.map((name) => name ?? '')] : [],
@@ -294,7 +294,7 @@ function lowerLoop(lowering: Lowering, around: AtenGraph, node: AtenNode, values
         const operand = operands[index];
         if (operand !== undefined) inner.set(input, operand);
       }
-      lowerNodes(lowering, called, new Values(inner, isAutocast), called.outputs);
+      lowerNodes(lowering, called, new Values(inner, autocast), called.outputs);
       return called.outputs.map((output) => inner.get(output));
     },
     tell: (issue) => lowering.told.push(issue),
@@ -396,7 +396,8 @@ function computed(
     const meta = metas.get(output);
     return meta && { elementType: meta.elementType, shape: shapeOf(meta) };
   });
-  const tensors = values.isAutocast ? castOperands(lowering, node, path, values, types) : values.tensors;
+  const tensors =
+    values.autocast === 'on' ? castOperands(lowering, node, path, values, types) : values.tensors;
   const results = resultsOf(lowering, node, path, tensors, types).map((given, index) => {
     const type = types[index];
     const result = isDetachedIn(lowering, node, index)
@@ -411,6 +412,7 @@ function computed(
     name: first,
     function: target.replace('torch.ops.', ''),
     ...(moduleClass === undefined ? {} : { moduleClass }),
+    ...(values.autocast === 'off' ? { isOutsideAutocast: true } : {}),
     stackTrace,
   };
   for (let index = start; index < graph.size; index += 1) lowering.calls.set(index, call);
