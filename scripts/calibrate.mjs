@@ -16,7 +16,7 @@ const measured = join(root, 'measured');
 const mostRounds = 8;
 
 const correctionsComment =
-  'Written by npm run calibrate. corrections, from measured/steps-timm.csv and steps-timm-inference.csv: factors of the time that a kernel takes by itself, by kind; spread: 10th and 90th percentile of measured / predicted steps, on families of models that the fit has not seen. matmuls, from measured/steps-language.csv: the factor of matmuls on tensor cores that follow the curve of a GPU; spread: the same of what steps leave for their matmuls, by sources that the fit has not seen.';
+  'Written by npm run calibrate. corrections, from measured/steps-timm.csv and steps-timm-inference.csv: factors of the time that a kernel takes by itself, by kind; spread: 10th and 90th percentile of measured / predicted steps, on families of models that the fit has not seen. matmuls, from measured/steps-language.csv: the factor of matmuls on tensor cores that follow the curve of a GPU, older: by cuBLAS of CUDA 12.4 and before; spread: the same of what steps leave for their matmuls, by sources that the fit has not seen. Those with rows are of kernels-h200-b.jsonl, matmuls without a pause.';
 
 const { calibrate } = await loadSource('scripts/calibrate/calibrate.ts');
 const { curves, table } = calibrate(measured);

@@ -3,7 +3,7 @@
 import { findGpu } from '../../server/src/hardware/gpus.ts';
 import type { Nearness } from '../../server/src/hardware/nearestCurve.ts';
 import { readKernels } from '../measured/readKernels.ts';
-import { type MeasuredRow, readMeasured } from '../measured/readMeasured.ts';
+import { halves, type MeasuredRow, readMeasured } from '../measured/readMeasured.ts';
 import { quantile, residuals } from './descend.ts';
 import { attentionFamily, convolutionFamily, matmulFamily, measuredSizes, rowFamily } from './families.ts';
 import { type Fit, fitFamily, rounded, type Transfer } from './fit.ts';
@@ -17,7 +17,10 @@ export function calibrate(folder: string) {
   }));
   const convolutionRows = [
     ...readMeasured(folder, 'convolutions.csv'),
-    ...readKernels(folder, 'convolutions').map((row) => ({ ...row, type: halfAs(row.measuredType) })),
+    ...readKernels(folder, 'convolutions')
+      // TF32 follows the curves of half precision.
+      .filter(({ measuredType }) => measuredType !== 'tf32')
+      .map((row) => ({ ...row, type: halfAs(row.measuredType) })),
   ];
   const convolutions = (['forward', 'data', 'weight'] as const).map((pass) => ({
     pass,
@@ -33,12 +36,21 @@ export function calibrate(folder: string) {
     kind,
     ...fitFamily(rowFamily(kind), memoryRows),
   }));
-  const attentionRows = readMeasured(folder, 'attention.csv');
-  const attention = [...new Set(attentionRows.map(({ kernel = '' }) => kernel))].sort().map((kernel) => ({
-    kernel,
-    ...fitFamily(attentionFamily(kernel), attentionRows),
-  }));
-  const all = [...matmuls, ...convolutions, ...rows, ...attention];
+  const attentionRows: readonly MeasuredRow[] = [
+    ...readMeasured(folder, 'attention.csv'),
+    ...readKernels(folder, 'attention')
+      .filter(({ measuredType, dropout }) => measuredType !== 'fp32' && Number(dropout) === 0)
+      // Where nobody asks for a kernel, PyTorch 2.11 runs cuDNN's on Hopper.
+      .map((row) => ({ ...row, kernel: row.kernel ?? 'vendor', type: 'fp16' })),
+  ];
+  const attention = [...new Set(attentionRows.map(({ kernel = '' }) => kernel))].sort().flatMap((kernel) =>
+    (['forward', 'backward'] as const).map((pass) => ({
+      kernel,
+      pass,
+      ...fitFamily(attentionFamily(kernel, pass), attentionRows),
+    })),
+  );
+  const all = [...matmuls, ...convolutions, ...rows, ...attention].filter(({ fits }) => fits.length > 0);
   const transfers = all.flatMap((family) => family.transfers);
   return {
     curves: {
@@ -60,13 +72,18 @@ export function calibrate(folder: string) {
       convolutions: convolutions.flatMap(({ pass, fits }) =>
         fits.filter(isUsed).map((fit) => ({ pass, ...headOf(fit), ...fit.entry })),
       ),
-      attention: attention.flatMap(({ kernel, fits }) =>
+      attention: attention.flatMap(({ kernel, pass, fits }) =>
         fits.map((fit) => ({
           kernel,
+          pass,
           ...headOf(fit),
           ...measuredSizes(
             fit.entry,
-            attentionRows.filter((row) => row.gpu === fit.gpu && row.kernel === kernel),
+            halves(
+              attentionRows.filter(
+                (row) => row.gpu === fit.gpu && attentionFamily(kernel, pass).accepts(row),
+              ),
+            ).fitted,
           ),
         })),
       ),

@@ -4,23 +4,30 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Mode } from '../../server/src/model/scenario.ts';
 import { languageSteps } from '../measured/languageSteps.ts';
+import { readKernels } from '../measured/readKernels.ts';
 import { type MeasuredRow, numberIn, readMeasured } from '../measured/readMeasured.ts';
 import { graphOpener } from '../validate/graphs.ts';
 import { fitSteps, type MeasuredStep } from './fitSteps.ts';
+import { fitPauseless } from './pauselessMatmuls.ts';
 import { openGraph, stepParts } from './stepParts.ts';
 import { fitSustained } from './sustainedMatmuls.ts';
 
 /** The factors of matmuls on tensor cores as their file has them, and a table for people. `root`: of the project. */
 export function calibrateMatmuls(root: string) {
-  const matmuls = fitSustained(languageSteps(join(root, 'measured'), graphOpener(root, '')));
+  const inSteps = fitSustained(languageSteps(join(root, 'measured'), graphOpener(root, '')));
+  const pauseless = fitPauseless(readKernels(join(root, 'measured'), 'sustained'));
   return {
-    matmuls,
-    table: matmuls
-      .map(
-        ({ gpu, factor, steps, sources, spread }) =>
-          `matmuls in ${steps} steps of language models, ${gpu}: ${factor} times as long, measured / predicted on sources unseen ${spread.join(' to ')} (${sources.join(', ')})`,
-      )
-      .join('\n'),
+    matmuls: [...inSteps, ...pauseless],
+    table: [
+      ...inSteps.map(
+        ({ gpu, older, factor, steps, sources, spread }) =>
+          `matmuls in ${steps} steps of language models, ${gpu}${older ? ', older cuBLAS' : ''}: ${factor} times as long, measured / predicted on sources unseen ${spread.join(' to ')} (${sources.join(', ')})`,
+      ),
+      ...pauseless.map(
+        ({ gpu, precision = 'bf16', factor, rows, spread }) =>
+          `matmuls in ${precision} without a pause, by the curve of ${gpu}: ${factor} times as long, 80 % of ${rows} from ${spread.join(' to ')} of that`,
+      ),
+    ].join('\n'),
   };
 }
 

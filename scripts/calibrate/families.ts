@@ -110,10 +110,13 @@ export const convolutionFamily = (pass: ConvolutionPass): KernelFamily<Convoluti
   },
 });
 
-/** Forward of attention by one kernel: heads of each size, and what a block of queries starts with. */
-export const attentionFamily = (kernel: string): KernelFamily<AttentionEntry> => ({
-  kind: attentionKind(kernel),
-  accepts: (row) => row.kernel === kernel,
+/** A pass of attention by one kernel: heads of each size, and what a block of queries starts with. */
+export const attentionFamily = (
+  kernel: string,
+  pass: AttentionShape['pass'],
+): KernelFamily<AttentionEntry> => ({
+  kind: attentionKind(kernel) + (pass === 'forward' ? '' : ', backward'),
+  accepts: (row) => row.kernel === kernel && (row.pass ?? 'forward') === pass,
   fewest: 12,
   start: [...attentionSizes.map(() => 0.5), 100],
   limits: [...attentionSizes.map(() => 1), 1000],
@@ -124,18 +127,21 @@ export const attentionFamily = (kernel: string): KernelFamily<AttentionEntry> =>
   }),
   times: (gpu, type, entry, rows) => {
     const rates = ratesOf(gpu, type);
-    const curve = attentionCurveOf(entry);
-    return rows.map((row) => attentionTime(rates, curve, attentionOf(row), attentionBytes(type, row)).time);
+    const own = attentionCurveOf(entry);
+    const curve = { ...own, backward: own };
+    return rows.map(
+      (row) => attentionTime(rates, curve, attentionOf(row, pass), attentionBytes(type, row)).time,
+    );
   },
   least: (gpu, type, row) => {
-    const { sequences, queries, size, causal } = attentionOf(row);
-    const matmuls = (causal ? 2 : 4) * sequences * queries ** 2 * size;
+    const { sequences, queries, size, causal } = attentionOf(row, pass);
+    const matmuls = (causal ? 2 : 4) * (pass === 'forward' ? 1 : 2.5) * sequences * queries ** 2 * size;
     const rates = ratesOf(gpu, type);
     return Math.max(matmuls / rates.peak, attentionBytes(type, row) / rates.bandwidth);
   },
 });
 
-/** Without the shares of sizes that no row has, which the fit left as they were. */
+/** `rows`: that were fitted to. Without the shares of sizes that none has, which the fit left as they were. */
 export const measuredSizes = (
   { shares, depth }: AttentionEntry,
   rows: readonly MeasuredRow[],
@@ -148,8 +154,8 @@ export const measuredSizes = (
 const attentionKind = (kernel: string): string =>
   kernel === 'vendor' ? 'attention, NVIDIA’s own' : kernel.replace('flash-attention', 'FlashAttention');
 
-const attentionOf = (row: MeasuredRow): AttentionShape => ({
-  pass: 'forward',
+const attentionOf = (row: MeasuredRow, pass: AttentionShape['pass']): AttentionShape => ({
+  pass,
   sequences: numberIn(row, 'sequences'),
   queries: numberIn(row, 'tokens'),
   keys: numberIn(row, 'tokens'),

@@ -9,6 +9,8 @@ import { rounded } from './fit.ts';
 export interface SustainedFit {
   /** Whose curve of matmuls is meant. */
   readonly gpu: string;
+  /** By cuBLAS of CUDA 12.4 or before, where a newer one differs. */
+  readonly older?: true;
   readonly factor: number;
   readonly models: number;
   readonly steps: number;
@@ -32,6 +34,7 @@ export function fitSustained(steps: readonly LanguageStep[]): readonly Sustained
     }));
     return {
       gpu: curve,
+      ...(own.every(({ older }) => older) ? { older: true as const } : {}),
       factor: rounded(factorOf(own)),
       models: new Set(own.map(({ model }) => model)).size,
       steps: own.length,

@@ -8,6 +8,7 @@ import {
   stepRange,
   timesOf,
 } from '../../server/src/estimate/plan/stepPlan.ts';
+import { hasOlderMatmuls } from '../../server/src/frameworks/pytorch/releases.ts';
 import { curvesOf } from '../../server/src/hardware/curves.ts';
 import { isMatmulKind, kernelKind } from '../../server/src/hardware/kernelKind.ts';
 import { kernelTime, uncorrectedTime } from '../../server/src/hardware/kernelTime.ts';
@@ -25,6 +26,8 @@ export interface LanguageStep {
   readonly model: string;
   /** The GPU by whose curve its matmuls are timed. */
   readonly curve: string;
+  /** By an older cuBLAS, on a GPU for which a newer one is known. */
+  readonly older: boolean;
   readonly gpus: number;
   /** Seconds of a step. */
   readonly measured: number;
@@ -58,6 +61,7 @@ function predictedStep(row: MeasuredRow, open: OpenGraph): LanguageStep {
     row,
     model: graph.split('#')[1] ?? graph,
     curve: curvesOf(cluster.gpu).matmul.tensor.tn?.gpu ?? cluster.gpu.name,
+    older: cluster.gpu.architecture === 'hopper' && hasOlderMatmuls(scenario.framework.options.torch),
     gpus: scenario.gpus,
     measured: numberIn(row, 'milliseconds') * 1e-3,
     predicted: timesOf(plan, 'middle').step,

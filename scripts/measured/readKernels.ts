@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { MeasuredRow } from './readMeasured.ts';
 
-const files = ['kernels-h200.jsonl'];
+const files = ['kernels-h200.jsonl', 'kernels-h200-b.jsonl'];
 
 const head = z.looseObject({ gpu: z.string() });
 const kernel = z.record(z.string(), z.union([z.string(), z.number(), z.null()]));

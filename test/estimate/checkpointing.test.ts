@@ -138,8 +138,8 @@ test('the sample marked throughout takes what is asked, and the marks where noth
     ['block', 2.84, 24],
     ['selective', 2.37, 47],
     ['alternate', 2.55, 37],
-    ['alternate-block', 2.57, 43],
-    ['attention', 2.41, 63],
+    ['alternate-block', 2.58, 43],
+    ['attention', 2.42, 63],
   ]);
 });
 

@@ -33,7 +33,12 @@ describe('attention by one kernel', () => {
   test.each([
     ['all pairs', {}, whole],
     ['a size without a kernel is padded', { size: 72 }, 2 * whole],
-    ['causal: half of the pairs and those beside the diagonal', { causal: true }, whole * (576 / 1024)],
+    // 4,608 of 8,192 keys on each multiprocessor in the mean, and 640 while the last blocks end (`lastBlock.test.ts`).
+    [
+      'causal: half of the pairs, and what the last blocks leave idle',
+      { causal: true },
+      whole * (5248 / 8192),
+    ],
     ['causal with keys before the queries', { causal: true, queries: 128 }, whole / 8],
     [
       'causal in one wave: the block of the last queries sees all keys',
@@ -95,7 +100,7 @@ describe('published runs', () => {
 describe('which kernels a GPU has', () => {
   test.each([
     ['h100-sxm', 'h100-sxm'],
-    ['h200-sxm', 'h100-sxm'],
+    ['h200-sxm', 'h200-sxm'],
     ['b200', 'b200'],
     ['a100-sxm-40gb', 'a100-sxm-80gb'],
     ['rtx-4090', 'l40s'],

@@ -213,7 +213,7 @@ describe('curves', () => {
   });
 
   test.each([
-    ['h200-sxm', undefined],
+    ['h200-sxm', 'h200-sxm'],
     ['b200', 'h100-sxm'],
     ['gb200', 'h100-sxm'],
     ['a40', undefined],

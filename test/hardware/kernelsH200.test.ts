@@ -1,4 +1,4 @@
-/** Kernels by themselves beside what an H200 took for them (measured/kernels-h200.jsonl), by kind: the median of the errors. */
+/** Kernels by themselves beside what an H200 took for them (measured/kernels-h200.jsonl, kernels-h200-b.jsonl), by kind: the median of the errors. */
 
 import { expect, test } from 'vitest';
 import { readKernels } from '../../scripts/measured/readKernels.ts';
@@ -7,7 +7,7 @@ import { findGpu } from '../../server/src/hardware/gpus.ts';
 import type { Layout } from '../../server/src/hardware/kernelEnvironment.ts';
 import { convolutionBytes } from '../../server/src/hardware/kernels/convolutionTime.ts';
 import { operandBytes } from '../../server/src/hardware/kernels/gemmTime.ts';
-import { kernelTime } from '../../server/src/hardware/kernelTime.ts';
+import { kernelTime, uncorrectedTime } from '../../server/src/hardware/kernelTime.ts';
 import type { KernelWork } from '../../server/src/hardware/kernelWork.ts';
 import { bytes, flops } from '../../server/src/model/units.ts';
 import type {
@@ -51,6 +51,34 @@ function product(row: MeasuredRow): KernelWork {
     bytes: bytes(operandBytes(shape, 2)),
     matmuls: [{ shape, count: 1 }],
     bytesPerElement: 2,
+  };
+}
+
+function attention(row: MeasuredRow): KernelWork {
+  const [sequences, tokens, size] = ['sequences', 'tokens', 'size'].map((column) => numberIn(row, column));
+  if (sequences === undefined || tokens === undefined || size === undefined) throw new Error('no sizes');
+  const elements = sequences * tokens * size;
+  const causal = row.causal === '1';
+  const work = common(row);
+  return {
+    ...work,
+    class: 'attention',
+    dtype: 'bf16',
+    flops: flops((causal ? 2 : 4) * elements * tokens * (isBackward(row) ? 2.5 : 1)),
+    bytes: bytes(2 * elements * (isBackward(row) ? 8 : 4)),
+    bytesPerElement: 2,
+    environment: {
+      ...work.environment,
+      attention: row.kernel === 'flash-attention-2' ? 'flash-attention-2' : 'newest',
+    },
+    attention: {
+      pass: isBackward(row) ? 'backward' : 'forward',
+      sequences,
+      queries: tokens,
+      keys: tokens,
+      size,
+      causal,
+    },
   };
 }
 
@@ -136,6 +164,12 @@ const isAligned = (row: MeasuredRow): boolean =>
   ['m', 'n', 'k'].every((side) => numberIn(row, side) % 8 === 0);
 const isDepthwise = ({ groups, channels }: MeasuredRow): boolean => groups !== '1' && groups === channels;
 
+const isHalf = ({ measuredType }: MeasuredRow): boolean => measuredType === 'bf16' || measuredType === 'fp16';
+
+/** Products were timed by themselves, on a GPU that was cool. */
+const timeOf = (table: string | undefined, work: KernelWork): number =>
+  table === 'products' ? uncorrectedTime(gpu, work) : kernelTime(gpu, work).time;
+
 test.each<[string, string, (row: MeasuredRow) => boolean, (row: MeasuredRow) => KernelWork, number, number]>([
   [
     'matmuls of whole vectors',
@@ -156,13 +190,44 @@ test.each<[string, string, (row: MeasuredRow) => boolean, (row: MeasuredRow) => 
   [
     'plain convolutions',
     'convolutions',
-    (row) => row.groups === '1' && row.channels !== '3',
+    (row) => isHalf(row) && row.groups === '1' && row.channels !== '3',
     convolution,
     330,
     0.2,
   ],
-  ['images of three channels', 'convolutions', (row) => row.channels === '3', convolution, 24, 0.1],
-  ['depthwise convolutions', 'convolutions', isDepthwise, convolution, 90, 0.12],
+  [
+    'images of three channels',
+    'convolutions',
+    (row) => row.measuredType === 'bf16' && row.channels === '3',
+    convolution,
+    24,
+    0.1,
+  ],
+  [
+    'depthwise convolutions',
+    'convolutions',
+    (row) => row.measuredType === 'bf16' && isDepthwise(row),
+    convolution,
+    90,
+    0.12,
+  ],
+  ['matmuls without a pause', 'sustained', (row) => row.measuredType === 'bf16', product, 45, 0.05],
+  [
+    'attention by cuDNN',
+    'attention',
+    (row) => isHalf(row) && Number(row.dropout) === 0 && row.kernel !== 'flash-attention-2',
+    attention,
+    40,
+    0.05,
+  ],
+  [
+    'attention by FlashAttention-2',
+    'attention',
+    (row) => row.kernel === 'flash-attention-2',
+    attention,
+    28,
+    0.1,
+  ],
   ['batch normalization', 'batch-norm', (row) => row.measuredType === 'bf16', batchNorm, 100, 0.15],
   ['pooling', 'pooling', (row) => row.operation !== 'global-average', pooling, 80, 0.1],
   [
@@ -176,7 +241,7 @@ test.each<[string, string, (row: MeasuredRow) => boolean, (row: MeasuredRow) => 
 ])('%s', (_, table, accepts, workOf, fewest, most) => {
   const errors = readKernels('measured', table)
     .filter(accepts)
-    .map((row) => Math.abs(kernelTime(gpu, workOf(row)).time / (numberIn(row, 'microseconds') * 1e-6) - 1))
+    .map((row) => Math.abs(timeOf(row.table, workOf(row)) / (numberIn(row, 'microseconds') * 1e-6) - 1))
     .sort((a, b) => a - b);
   expect(errors.length).toBeGreaterThanOrEqual(fewest);
   expect(errors[errors.length >> 1]).toBeLessThan(most);

@@ -61,8 +61,8 @@ ${published.sets.map((set) => `- ${coverageText(set)}`).join('\n')}
   wait for. Without the second the mean error was 12.3 %. Rows of Megatron-LM until 2022 are costed with \`torch=1.12\`, and gradients of fp16 in fp16.
 - BLOOM: in Megatron-DeepSpeed, whose host waited for each kernel, as its chronicle says. Its cluster is not described; nodes with
   400 Gb/s stand for it. Rows in bf16, with sums of gradients in fp32, are those from its rebalancing of layers on.
-- NVIDIA's recipes: BF16 is predicted a sixth too slow whatever the layout, FP8 a tenth. Of such a step 97 % are products: those of
-  Llama 405B run at 0.62 of the peak there, and at 0.52 by the factor for H100, which comes from other clusters. MLPerf does not tell the chunks of its pipeline; those of the recipe are taken.
+- NVIDIA's recipes: of such a step 97 % are products. How long those take at the limit of power was measured on an H200 by themselves; no
+  step was fitted to. MLPerf is of 2023, so that its products are those of an older cuBLAS, and it does not tell the chunks of its pipeline; those of the recipe are taken.
 - torchtitan: by the releases of PyTorch of its months. Its H100 have 500 W and slower memory; their clock follows from the power by the rule that
   other boards of less power have, and nothing of it was fitted. FP8 is cast as torchao does, one scale for each
   tensor; until that was costed its rows stood out, so they are not wholly unseen. Context parallelism on 4 and

@@ -54,17 +54,20 @@ factor for each GPU; it is the mean of the sources' own, n steps weighing n/(n +
 | --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |
 ${[...groups].map(([title, group]) => lineOf(title, group, ranges.get(title) ?? all)).join('\n')}
 
-- The factor is ${factorOf('a100-sxm-80gb')} on A100 and ${factorOf('h100-sxm')} on H100. It is to the products of a cool GPU, one after the other as a CUDA
-  graph (AIConfigurator): those of H100 take 0.8 of its peak. By itself each source of H100 says 1.46 (llm-foundry), 1.54 (nanotron)
-  and 1.65 (fms-fsdp).
+- The factor is ${factorOf('a100-sxm-80gb')} on A100. It is to the products of a cool GPU, one after the other as a CUDA
+  graph (AIConfigurator): those of H100 take 0.8 of its peak.
+- On H100 it is ${factorOf('h100-sxm', true)} for cuBLAS of CUDA 12.4 and older, with which these rows ran: PyTorch 2.1 (llm-foundry), 2.3 (fms-fsdp)
+  and 2.2 to 2.6 (nanotron). By itself each source says about 1.45, 1.65 and 1.54.
+- For newer releases it is ${factorOf('h100-sxm')} on H100 and ${factorOf('h200-sxm')} on H200, in FP8 more. No step was fitted for that: products without a pause took
+  it on an H200 at its limit of power (\`kernels-h200-b.jsonl\`), whose processor and limit H100 SXM has too. NVIDIA's recipes
+  below judge it.
 - These three said 1.55, 1.70 and 1.78 while the factor stood for other work too. That work is copies of gradients, sums
   of gradients over passes, copies in nanotron's code, and slower kernels beside NCCL's.
 - Kernels beside NCCL's take 35 % longer by llm-foundry's steps, so its rows are not unseen in this; the factor of matmuls
   is of other sources.
 - nanotron's steps on 4 nodes are predicted a few per cent faster than those on one. Something of a step is missing
   that grows with the nodes, not with the passes. Its cross entropy passes over the logits more often than is charged.
-- H200, B200 and GB200 take H100's factor; no judged step in bf16 shows it there. Two GPUs with steps are too few to derive it from
-  board power. A clock that slows attention as much as products was tried and taken out: the mean rose from 6.4 to 7.4 %.
+- B200 and GB200 take H100's factor; no judged step in bf16 shows it there. A clock that slows attention as much as products was tried and taken out: the mean rose from 6.4 to 7.4 %.
 - Attention follows the curves of the kernel that each row ran. llm-foundry is taken to run FlashAttention in Triton, as its
   script asks for. That was looked up because its rows stood out, so they are not wholly unseen. Its A100 rows now have
   the same ratio at 512 and at 65,536 tokens.
@@ -80,7 +83,8 @@ ${[...groups].map(([title, group]) => lineOf(title, group, ranges.get(title) ?? 
 `;
 }
 
-const factorOf = (curve: string): string => (sustainedMatmuls(curve)?.factor ?? 1).toFixed(2);
+const factorOf = (curve: string, older = false): string =>
+  (sustainedMatmuls(curve, { older })?.factor ?? 1).toFixed(2);
 
 function lineOf(title: string, rows: readonly JudgedLanguage[], range: JudgedRange | undefined): string {
   const s = statisticsOf(ratios(rows));

@@ -42,7 +42,7 @@ import {
   optimizerUpdate,
   zeroFill,
 } from './pytorch/optimizerUpdate.ts';
-import { kernelArgumentsOf, releaseOption, sharesRows } from './pytorch/releases.ts';
+import { hasOlderMatmuls, kernelArgumentsOf, releaseOption, sharesRows } from './pytorch/releases.ts';
 import { wireBytes, wireOption } from './wireType.ts';
 
 /** Options of PyTorch, whatever sends its gradients. */
@@ -307,6 +307,7 @@ export function eagerPytorch(
       fusedAttention,
       attentionKernel,
       sharesRows: sharesRows(options.get('torch')),
+      olderMatmuls: hasOlderMatmuls(options.get('torch')),
       channelsLast,
       inPlace,
       wholeHalf: !casts,

@@ -20,7 +20,7 @@ export function corrected(gpu: GpuProfile, work: KernelWork, body: BodyTime): Bo
   const kind = kernelKind(work);
   const correction = findCorrection(gpu, environment);
   if (correction === undefined || correction.distance > body.distance) {
-    const matmuls = isMatmulKind(kind) ? sustainedOn(gpu, work) : undefined;
+    const matmuls = isMatmulKind(kind) ? sustainedOn(gpu, work, environment) : undefined;
     return matmuls === undefined ? body : { ...stretched(gpu, work, body, matmuls), origin: matmuls };
   }
   const factor = correction.factors.get(kind);
@@ -53,10 +53,14 @@ function stretched(
  * Where a GPU multiplies without a pause it reaches its limit of power and lowers its clock, and what travels beside a
  * matmul takes from it: one matmul by itself shows neither.
  */
-function sustainedOn(gpu: GpuProfile, { dtype }: KernelWork): SustainedMatmuls | undefined {
+function sustainedOn(
+  gpu: GpuProfile,
+  { dtype }: KernelWork,
+  { olderMatmuls }: KernelEnvironment,
+): SustainedMatmuls | undefined {
   const { unit } = computePath(gpu, dtype);
   const curve = unit === 'tensor' ? curvesOf(gpu).matmul.tensor.tn : undefined;
-  return curve && sustainedMatmuls(curve.gpu);
+  return curve && sustainedMatmuls(curve.gpu, { older: olderMatmuls === true, fp8: dtype === 'fp8' });
 }
 
 /**

@@ -25,24 +25,51 @@ export interface Correction {
 }
 
 /** How much longer matmuls on tensor cores take in a step than by their curve, which was measured one at a time. */
-export type SustainedMatmuls = Pick<Correction, 'gpu' | 'models' | 'ratio'> & { readonly factor: number };
-
-/** What steps show of the matmuls that `curve`, a GPU, was measured with: it goes wherever the curve goes. */
-export const sustainedMatmuls = (curve: string): SustainedMatmuls | undefined =>
-  matmuls.get(inStepAs.get(curve) ?? curve);
+export type SustainedMatmuls = Pick<Correction, 'gpu' | 'ratio'> & { readonly factor: number } & (
+    | Pick<Correction, 'models'>
+    | { readonly rows: number }
+  );
 
 /**
- * GPUs whose matmuls were measured alone, and the GPU whose steps stand for theirs. Linear layers on an H200 take in a step what
- * they take alone (benchmark of TinyLlama at 4 sequences of 2,048, PyTorch 2.11: 1.02 of the curve at 1,965 to 1,980 MHz,
- * layers add up to 0.99 of the step). What holds Blackwell back in a step is much the same: of Llama 3 8B in FP8 by Megatron-Bridge (25.11,
- * docs/performance-summary.md: 8 GPUs, no tensor or pipeline parallelism) B200 trains 2.12 times as many tokens as H100 and
- * GB200 2.18 times, where its large matmuls alone are 1.99 and 2.24 times as fast. Boards that already reach their limit of power in single
- * matmuls (L40S) have none.
+ * What a step makes of the matmuls that `curve`, a GPU, was measured with: it goes wherever the curve goes. `older`: by
+ * cuBLAS of CUDA 12.4 or before.
+ */
+export function sustainedMatmuls(
+  curve: string,
+  { older = false, fp8 = false }: Partial<MatmulKind> = {},
+): SustainedMatmuls | undefined {
+  const lists = [
+    ...(older ? [[matmulsOf.older, olderAs.get(curve) ?? curve] as const] : []),
+    ...[curve, inStepAs.get(curve)].flatMap((gpu) => [
+      ...(fp8 ? [[matmulsOf.fp8, gpu] as const] : []),
+      [matmulsOf.half, gpu] as const,
+    ]),
+  ];
+  for (const [list, gpu] of lists) {
+    const found = gpu === undefined ? undefined : list.get(gpu);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+interface MatmulKind {
+  readonly older: boolean;
+  readonly fp8: boolean;
+}
+
+/**
+ * GPUs whose matmuls were measured alone, and the GPU whose steps stand for theirs. What holds Blackwell back in a step is much
+ * the same: of Llama 3 8B in FP8 by Megatron-Bridge (25.11, docs/performance-summary.md: 8 GPUs, no tensor or pipeline
+ * parallelism) B200 trains 2.12 times as many tokens as H100 and GB200 2.18 times, where its large matmuls alone are 1.99
+ * and 2.24 times as fast. Boards that already reach their limit of power in single matmuls (L40S) have none.
  */
 const inStepAs: ReadonlyMap<string, string> = new Map([
   ['b200', 'h100-sxm'],
   ['gb200', 'h100-sxm'],
 ]);
+
+/** The same processor at the same limit of power; no step by an older library was measured on it. */
+const olderAs: ReadonlyMap<string, string> = new Map([['h200-sxm', 'h100-sxm']]);
 
 export function findCorrection(
   gpu: GpuProfile,
@@ -72,12 +99,36 @@ interface CorrectionEntry {
 
 const entries: readonly CorrectionEntry[] = file.corrections;
 
-const matmuls: ReadonlyMap<string, SustainedMatmuls> = new Map(
-  file.matmuls.map(({ gpu, factor, models, spread }) => [
-    gpu,
-    { gpu, factor, models, ratio: rangeOf(spread) },
-  ]),
-);
+/** As the file has them: of steps of models, or of single sizes without a pause. */
+interface MatmulEntry {
+  readonly gpu: string;
+  readonly factor: number;
+  readonly spread: readonly number[];
+  readonly models?: number;
+  readonly rows?: number;
+  /** Of steps by an older cuBLAS. */
+  readonly older?: boolean;
+  /** Left out, half precision and whatever has no factor of its own. */
+  readonly precision?: string;
+}
+
+const matmulEntries: readonly MatmulEntry[] = file.matmuls;
+
+const matmulsWhere = (accepts: (entry: MatmulEntry) => boolean): ReadonlyMap<string, SustainedMatmuls> =>
+  new Map(
+    matmulEntries
+      .filter(accepts)
+      .map(({ gpu, factor, models, rows = 0, spread }) => [
+        gpu,
+        { gpu, factor, ratio: rangeOf(spread), ...(models === undefined ? { rows } : { models }) },
+      ]),
+  );
+
+const matmulsOf = {
+  older: matmulsWhere(({ older }) => older === true),
+  fp8: matmulsWhere(({ older, precision }) => older !== true && precision === 'fp8'),
+  half: matmulsWhere(({ older, precision }) => older !== true && precision === undefined),
+};
 
 const known = new WeakMap<GpuProfile, Map<string, Correction | undefined>>();
 

@@ -45,7 +45,9 @@ export interface AttentionCurve {
   readonly shares: readonly (readonly [size: number, share: number])[];
   /** What starting and ending a block of queries costs, as keys. */
   readonly depth: number;
-  /** Rate of the gradients beside what they reach by other kernels of the same forward. */
+  /** Of the gradients, where they were measured. */
+  readonly backward?: Pick<AttentionCurve, 'shares' | 'depth'>;
+  /** Rate of the gradients beside what they reach by other kernels of the same forward, where they were not. */
   readonly gradients?: number;
 }
 
@@ -166,15 +168,22 @@ function lookUp(gpu: GpuProfile): GpuCurves {
  * run FlashAttention-2, written for Ampere; older kernels reach a part of its rate.
  */
 function attentionCurves(gpu: GpuProfile): GpuCurves['attention'] {
-  const of = (kernel: string) =>
+  const found = (kernel: string, pass: string) =>
     attentionOn(
       gpu,
       find(
         gpu,
-        file.attention.filter((entry) => entry.kernel === kernel),
+        file.attention.filter((entry) => entry.kernel === kernel && entry.pass === pass),
         attentionCurveOf,
       ),
     );
+  const of = (kernel: string) => {
+    const forward = found(kernel, 'forward');
+    const backward = found(kernel, 'backward');
+    return forward && backward !== undefined && backward.nearness !== 'generation'
+      ? { ...forward, curve: { ...forward.curve, backward: backward.curve } }
+      : forward;
+  };
   const second = of('flash-attention-2');
   const hasOwn = gpu.architecture === 'hopper' || gpu.architecture === 'blackwell';
   return {
@@ -223,7 +232,8 @@ function slowed(
   if (calibrated === undefined) return undefined;
   const { curve } = calibrated;
   const shares = curve.shares.map(([size, share]) => [size, share * forward] as const);
-  return { ...calibrated, curve: { ...curve, shares, gradients: backward / forward } };
+  const { backward: _, ...others } = curve;
+  return { ...calibrated, curve: { ...others, shares, gradients: backward / forward } };
 }
 
 /**

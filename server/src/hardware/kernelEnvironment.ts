@@ -11,6 +11,8 @@ export interface KernelEnvironment {
   readonly attention?: AttentionKernel;
   /** Sums of columns share rows out over threads and blocks; left out, a block takes some columns through all rows. */
   readonly sharesRows?: true;
+  /** Matmuls by cuBLAS of CUDA 12.4 or older, which use Hopper less well. */
+  readonly olderMatmuls?: true;
 }
 
 /** Which kernels compute attention; `newest` are those that the newest PyTorch takes. */

@@ -54,6 +54,8 @@ export interface TypeOptions {
   readonly attentionKernel?: AttentionKernel | undefined;
   /** Gradients of layer normalization share rows out (`KernelEnvironment`). */
   readonly sharesRows?: boolean;
+  /** Matmuls by an older cuBLAS (`KernelEnvironment`). */
+  readonly olderMatmuls?: boolean;
   /** Images in channels-last memory format. */
   readonly channelsLast: boolean;
   /** Activations have `inplace=True`. */

@@ -6,7 +6,7 @@
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { RecomputedGroups } from '../../analysis/recomputedGroups.ts';
 import { producerOf } from '../../composites/flow.ts';
-import type { AttentionKernel, KernelEnvironment, Layout } from '../../hardware/kernelEnvironment.ts';
+import type { KernelEnvironment, Layout } from '../../hardware/kernelEnvironment.ts';
 import type { Operator } from '../../model/graph.ts';
 import type { Mode, Precision } from '../../model/scenario.ts';
 import { hasTrait } from '../../operators/operatorFacts.ts';
@@ -85,14 +85,7 @@ export function eagerOperators(
   });
   const step: EagerStep = { training, types, mode, inPlace: options.inPlace === true, ...views };
   const last: ReadonlySet<string> = options.channelsLast ? new Set() : channelsLastValues(training);
-  const environmentOf = environments(
-    options.channelsLast,
-    last,
-    options.attentionKernel ?? 'newest',
-    mode,
-    precision,
-    options.sharesRows ?? false,
-  );
+  const environmentOf = environments(options.channelsLast, last, mode, precision, options);
   const castsOf = inputCasts(step);
   const lowerOperator = operatorLowering(step, groups, options.fp8Scaling ?? 'eager', castsOf);
   const kernelsOf = operatorKernels(training, mode);
@@ -180,14 +173,14 @@ function writtenOut(
 function environments(
   channelsLast: boolean,
   last: ReadonlySet<string>,
-  attention: AttentionKernel,
   mode: Mode,
   precision: Precision,
-  sharesRows: boolean,
+  { attentionKernel = 'newest', sharesRows, olderMatmuls }: TypeOptions,
 ): (operator: Operator | undefined, type: OperatorType | undefined) => KernelEnvironment {
   const common = {
-    attention,
+    attention: attentionKernel,
     ...(sharesRows ? { sharesRows: true as const } : {}),
+    ...(olderMatmuls ? { olderMatmuls: true as const } : {}),
     ...(mode === 'inference' ? { inference: true as const } : {}),
     ...(precision === 'bf16' || precision === 'fp8' ? { bf16: true as const } : {}),
   };

@@ -146,6 +146,9 @@ const isFrom = (torch: string | undefined, since: Release): boolean => !isBefore
 /** Gradients of layer normalization: pull request 148605, which 150773 brought back. */
 export const sharesRows = (torch: string | undefined): boolean => isFrom(torch, '2.8');
 
+/** Packages of PyTorch 2.7 bring cuBLAS of CUDA 12.6 and 12.8; those of 2.6 that of 12.4 (pytorch.org, previous versions). */
+export const hasOlderMatmuls = (torch: string | undefined): boolean => !isFrom(torch, '2.7');
+
 /** Builds for CUDA 13 have 32 KiB, and are what `pip` installs from 2.11 on. */
 export const kernelArgumentsOf = (torch: string | undefined): KernelArguments =>
   isFrom(torch, '2.11') ? '32 KiB' : '4 KiB';
