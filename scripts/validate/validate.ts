@@ -9,6 +9,7 @@ import { heldTcpRows, tcpRows } from '../calibrate/tcpRates.ts';
 import { languageSteps } from '../measured/languageSteps.ts';
 import { readMeasured } from '../measured/readMeasured.ts';
 import { accuracyPage, accuracyTable, type Entry, rowLines } from './accuracyPage.ts';
+import { benchmarkSection } from './benchmarks/benchmarkSection.ts';
 import { collectiveSection, judgeCollectives } from './collectives.ts';
 import { dataSets } from './dataSets.ts';
 import { graphOpener, type OpenGraph } from './graphs.ts';
@@ -96,8 +97,10 @@ export function validate(
     batches === undefined || live === undefined
       ? ''
       : `\n${peakSection(judgePeaks(measured, open), live, batches, peaksOfParts(nanotron?.usual ?? []))}`;
+  const benchmarks = benchmarkSection(measured, open);
+  if (benchmarks === '') absent.push('benchmarks of one H200');
   return {
-    page: `${accuracyPage(entries, layers, summary, fitted.steps)}\n${collectiveSection(judgeCollectives(measured))}${tcpSection(heldTcpRows(tcpRows(measured)))}\n${scalingSection(scaled ?? [])}\n${languageSection(language, ranges)}${parallel}${peaks}`,
+    page: `${accuracyPage(entries, layers, summary, fitted.steps)}\n${collectiveSection(judgeCollectives(measured))}${tcpSection(heldTcpRows(tcpRows(measured)))}\n${scalingSection(scaled ?? [])}\n${languageSection(language, ranges)}${parallel}${peaks}${benchmarks}`,
     table: [accuracyTable(entries), '', layerTable(layers), parallel, ...lines].join('\n'),
     absent,
   };
