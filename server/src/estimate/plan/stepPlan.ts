@@ -4,7 +4,7 @@ import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import { nodesFor, placeGpus } from '../../communication/placement.ts';
 import type { FrameworkBehaviour, Update } from '../../frameworks/behaviour.ts';
 import { shardsOf } from '../../frameworks/exchange.ts';
-import { eagerLaunch, leanLaunch } from '../../frameworks/pytorch/eagerLaunch.ts';
+import { eagerLaunch, launchWithoutAutograd, leanLaunch } from '../../frameworks/pytorch/eagerLaunch.ts';
 import { resolveFramework } from '../../frameworks/registry.ts';
 import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
 import { findGpu } from '../../hardware/gpus.ts';
@@ -157,15 +157,22 @@ interface ComputedStep {
   readonly computed: LoweredStep;
 }
 
-/** Where nobody says how fast the host launches eager PyTorch: as measured on the cluster, or without a driver on a processor. */
+/**
+ * Where nobody says how fast the host launches eager PyTorch: as measured on the cluster, or without a driver on a processor;
+ * sooner where no autograd and no autocast stand around a launch.
+ */
 function hostedBy(
   behaviour: FrameworkBehaviour,
-  { framework }: Scenario,
+  { framework, mode, precision }: Scenario,
   { gpu, host }: ClusterProfile,
 ): FrameworkBehaviour {
   if (behaviour.launch !== eagerLaunch || framework.options['launch-us'] !== undefined) return behaviour;
-  if (host?.launch !== undefined) return { ...behaviour, launch: host.launch.time };
-  return gpu.architecture === 'cpu' ? { ...behaviour, launch: leanLaunch } : behaviour;
+  if (gpu.architecture === 'cpu' && host?.launch === undefined) return { ...behaviour, launch: leanLaunch };
+  const launch = host?.launch?.time ?? eagerLaunch;
+  const isFull = precision === 'fp32' || precision === 'tf32';
+  const isCast = !isFull && behaviour.weightBytesPerElement?.(precision) === 4;
+  if (mode === 'training' || isCast) return launch === eagerLaunch ? behaviour : { ...behaviour, launch };
+  return { ...behaviour, launch: estimateOf((bound) => seconds(launch[bound] * launchWithoutAutograd)) };
 }
 
 /** What is computed alone: nothing is exchanged, nothing updated. */

@@ -17,6 +17,12 @@ export const eagerLaunch: Estimate<Seconds> = {
 };
 
 /**
+ * How much of that a launch takes where neither autograd nor autocast stands around it: decode steps and prefills of three
+ * networks in bf16 took 22 to 25 µs a launch (measured/steps-decode.csv) where steps of training took about 37, and gpt-fast's 24.5.
+ */
+export const launchWithoutAutograd = 0.65;
+
+/**
  * The same without Python around each kernel, as in executors of graphs, and without a driver, as on a processor: an assumption, as
  * no table at hand has such steps.
  */
