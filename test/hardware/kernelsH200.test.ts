@@ -54,6 +54,29 @@ function product(row: MeasuredRow): KernelWork {
   };
 }
 
+/** Experts of equal share are a batch of products. */
+function experts(row: MeasuredRow): KernelWork {
+  const [batch, tokens, n, k] = ['experts', 'tokens', 'n', 'k'].map((column) => numberIn(row, column));
+  if (batch === undefined || tokens === undefined || n === undefined || k === undefined)
+    throw new Error('no sizes');
+  const m = tokens / batch;
+  const sizes = {
+    forward: { layout: 'tn', m, n, k },
+    data: { layout: 'nn', m, n: k, k: n },
+    weight: { layout: 'nt', m: n, n: k, k: m },
+  } as const;
+  const shape = { kind: 'matmul', batch, ...sizes[row.pass as keyof typeof sizes] } as const;
+  return {
+    ...common(row),
+    class: 'matmul',
+    dtype: 'bf16',
+    flops: flops(2 * tokens * n * k),
+    bytes: bytes(operandBytes(shape, 2)),
+    matmuls: [{ shape, count: 1 }],
+    bytesPerElement: 2,
+  };
+}
+
 function attention(row: MeasuredRow): KernelWork {
   const [sequences, tokens, size] = ['sequences', 'tokens', 'size'].map((column) => numberIn(row, column));
   if (sequences === undefined || tokens === undefined || size === undefined) throw new Error('no sizes');
@@ -212,6 +235,8 @@ test.each<[string, string, (row: MeasuredRow) => boolean, (row: MeasuredRow) => 
     0.12,
   ],
   ['matmuls without a pause', 'sustained', (row) => row.measuredType === 'bf16', product, 45, 0.05],
+  ['products of experts of equal share', 'grouped', (row) => row.spread === 'even', experts, 24, 0.08],
+  ['products of experts of unequal share', 'grouped', (row) => row.spread === 'uneven', experts, 24, 0.16],
   [
     'attention by cuDNN',
     'attention',
