@@ -130,7 +130,12 @@ def single_elements(rows: Sequence[Row]) -> None:
     def features(row: Row) -> list[float]:
         return [1e-6, row["rows"] * row["columns"] / CYCLES]
 
-    for name, operation, type in (("widened", "cast", "bf16"), ("mixed", "add-mixed", "bf16"), ("strided", "bias", "bf16")):
+    for name, operation, type in (
+        ("widened", "cast", "bf16"),
+        ("mixed", "add-mixed", "bf16"),
+        ("strided", "bias", "bf16"),
+        ("transposed", "transpose", "bf16"),
+    ):
         chosen = [
             each
             for each in rows

@@ -54,6 +54,48 @@ const lastTwo = `
   - scores: matmul(x, swapped)
   - out: Linear(10, 64)`;
 
+const mixing = `
+  - swapped: transpose(x, 1, 2)
+  - out: Linear(10, 20)`;
+
+const inOrder = `
+  - out: Linear(64, 20)`;
+
+const normalized = `
+  - swapped: transpose(x, 1, 2)
+  - out: LayerNorm(10)`;
+
+/** A sum lies as its first operand. */
+const summed = `
+  - other: Linear(10, 10) from y
+  - swapped: transpose(other, 1, 2)
+  - sum: add(swapped, x)
+  - out: LayerNorm(64)`;
+
+/** As `torch.nn.MultiheadAttention` takes queries, keys and values out of one projection. */
+const packed = `
+  - projected: Linear(64, 192)
+  - parted: reshape((batch, 10, 3, 64))
+  - turned: permute(2, 0, 1, 3)
+  - query: select(turned, 0, 0)
+  - q: reshape(query, (batch, 40, 16))
+  - qt: permute(1, 0, 2)
+  - qh: reshape((10, 4, batch, 16))
+  - key: select(turned, 0, 1)
+  - k: reshape(key, (batch, 40, 16))
+  - kt: permute(1, 0, 2)
+  - kh: reshape((10, 4, batch, 16))
+  - out: scaled_dot_product_attention(qh, kh, kh)`;
+
+/** What fused attention gives lies as its queries do. */
+const merged = `
+  - q: Linear(64, 64) from x
+  - qh: reshape((batch, 10, 4, 16))
+  - qt: permute(0, 2, 1, 3)
+  - context: scaled_dot_product_attention(qt, qt, qt)
+  - ct: permute(0, 2, 1, 3)
+  - out: reshape((batch, 10, 64))`;
+
 /** Of PyTorch 2.13 on a CPU: calls of `aten::copy_`, forward and backward, by torch.profiler. */
 test.each([
   ['attention, 3 sequences', attention, 3, [4, 4]],
@@ -64,16 +106,7 @@ test.each([
   ['a matrix transposed in its stack', lastTwo, 3, [0, 0]],
 ])('%s: as often copied as PyTorch does', (_, layers, batch, expected) => {
   const input = layers === stacked ? '[10, batch, 64]' : '[batch, 10, 64]';
-  const text = `dims: { batch: ${batch} }\ninputs:\n  x: float32${input}\nlayers:${layers}\n`;
-  const opened = openModel(byteSourceOfBuffer(new TextEncoder().encode(text)), 'net.layers.yaml');
-  const request = {
-    cluster: 'v100-sxm2-16gb',
-    framework: { name: 'pytorch-ddp', options: { attention: 'eager' } },
-  };
-  const { training, scenario, cluster } = estimateModel(opened, [request]);
-  if (training === undefined || scenario === undefined || cluster === undefined)
-    throw new Error('not costed');
-  const { operators } = planStep(training, scenario, cluster).lowered;
+  const { training, operators } = lowered(layers, input, { attention: 'eager' }, batch);
   const copies = training.analysis.graph.operators
     .filter(({ type }) => type === 'Transpose')
     .map(({ index }) => operators[index]);
@@ -82,3 +115,29 @@ test.each([
     copies.reduce((sum, copy) => sum + (copy?.backwardData.length ?? 0), 0),
   ]).toEqual(expected);
 });
+
+/** Of PyTorch 2.13 on a CPU: calls of `aten::copy_`, `aten::add` and `aten::add_` in forward, but for what `addmm` copies, by torch.profiler. */
+test.each([
+  ['a linear layer adds its bias to what it read in order', inOrder, 0],
+  ['one of what is transposed copies it and adds its bias by itself', mixing, 2],
+  ['a layer normalization copies what is transposed', normalized, 1],
+  ['and a sum of it', summed, 2],
+  ['packed queries and keys are laid out', packed, 1],
+  ['the heads of fused attention are not', merged, 0],
+])('%s', (_, layers, expected) => {
+  const { training, operators } = lowered(layers, '[batch, 10, 64]', {});
+  const all = training.analysis.graph.operators.flatMap(({ index }) => operators[index]?.forward ?? []);
+  expect(all.filter((kernel) => kernel.class === 'elementwise')).toHaveLength(expected);
+});
+
+function lowered(layers: string, input: string, options: Readonly<Record<string, string>>, batch = 3) {
+  const other = layers.includes('from y') ? '  y: float32[batch, 64, 10]\n' : '';
+  const text = `dims: { batch: ${batch} }\ninputs:\n  x: float32${input}\n${other}layers:${layers}\n`;
+  const opened = openModel(byteSourceOfBuffer(new TextEncoder().encode(text)), 'net.layers.yaml');
+  const framework = { name: 'pytorch-ddp', options };
+  const request = { cluster: 'v100-sxm2-16gb', precision: 'fp32' as const, framework };
+  const { training, scenario, cluster } = estimateModel(opened, [request]);
+  if (training === undefined || scenario === undefined || cluster === undefined)
+    throw new Error('not costed');
+  return { training, operators: planStep(training, scenario, cluster).lowered.operators };
+}

@@ -1,7 +1,7 @@
 /** Which operators backward computes again together: those that lines of a layer spec mark, and the blocks of a model. */
 
 import { entryAt } from '../model/at.ts';
-import type { Layer } from '../model/graph.ts';
+import type { Graph, Layer, Operator } from '../model/graph.ts';
 import { memoizeRecent } from '../model/memoizeRecent.ts';
 import type { Checkpoint } from '../model/scenario.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
@@ -103,11 +103,22 @@ function attentionCores(analysis: ModelAnalysis): (operator: number) => string |
   const { composites, graph } = folded?.analysis ?? analysis;
   return (operator) => {
     const like = folded === undefined ? operator : foldedIndex(folded.layout, operator);
-    const composite = composites.get(like);
+    const reader = readerOfTurned(graph, graph.operators[like]);
+    const composite = composites.get(reader ?? like);
     const [first] = composite?.kind === 'attention' ? composite.operators : [];
     if (first !== undefined) return `attention ${operator - like + first}`;
     return attentionTypes.has(graph.operators[like]?.type ?? '') ? `attention ${operator}` : undefined;
   };
+}
+
+/** The one reader of a stack of matrices that are transposed, as keys are for their product with queries. */
+function readerOfTurned({ values }: Graph, operator: Operator | undefined): number | undefined {
+  const order = operator?.type === 'Transpose' ? operator.attributes.get('perm') : undefined;
+  if (operator === undefined || order?.kind !== 'ints') return undefined;
+  const last = order.value.length - 1;
+  const isTurned = order.value.every((from, axis) => from === (axis < last - 1 ? axis : 2 * last - 1 - axis));
+  const [reader, ...others] = values.get(operator.outputs[0] ?? '')?.consumers ?? [];
+  return isTurned && others.length === 0 ? reader : undefined;
 }
 
 /** Operators that are all of the core. */

@@ -57,12 +57,13 @@ export interface InstructionBound {
 
 /**
  * `widened`, `mixed` and `strided` take elements one at a time, where others take 16 bytes: half precision becomes fp32, both are read,
- * or what is read lies in another order or is repeated. `dropout` draws numbers, of narrow elements or of `wide` ones.
+ * or what is read lies in another order or is repeated; `transposed` reads neighbours that lie far from each other. `dropout` draws numbers, of narrow elements or of `wide` ones.
  */
 export type InstructionBoundKernel =
   | 'widened'
   | 'mixed'
   | 'strided'
+  | 'transposed'
   | 'dropout'
   | 'dropout-wide'
   | `${Activation}-${'forward' | 'backward'}`;

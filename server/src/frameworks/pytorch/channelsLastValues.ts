@@ -3,6 +3,7 @@
  * normalization gave is such a tensor, and convolutions keep to it (PyTorch 2.x aten/src/ATen/native/ConvUtils.h,
  * `cudnn_conv_suggest_memory_format`), as do operators that work element by element (TensorIterator.cpp,
  * `reorder_dimensions`: the first operand decides). Blocks of ConvNeXt are written so.
+ * `everywhere`: in a model of that format every convolution gives such images.
  */
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
@@ -11,10 +12,10 @@ import type { KernelClass } from '../../operators/definition.ts';
 import { inPyTorch } from '../../operators/operatorFacts.ts';
 import { permutationOf } from './stridedCopies.ts';
 
-export function channelsLastValues(training: TrainingGraph): ReadonlySet<string> {
+export function channelsLastValues(training: TrainingGraph, everywhere = false): ReadonlySet<string> {
   const last = new Set<string>();
   for (const operator of training.analysis.graph.operators) {
-    if (!liesLast(training, operator, last)) continue;
+    if (!liesLast(training, operator, last) && !(everywhere && isConvolution(training, operator))) continue;
     for (const output of operator.outputs) if (isImages(training, output)) last.add(output);
   }
   return last;
@@ -36,6 +37,11 @@ function liesLast(training: TrainingGraph, operator: Operator, last: ReadonlySet
       : first;
   return deciding !== undefined && last.has(deciding);
 }
+
+const isConvolution = ({ costs }: TrainingGraph, { index }: Operator): boolean => {
+  const cost = costs[index];
+  return cost?.kind === 'known' && (cost.class === 'convolution' || cost.class === 'depthwise-convolution');
+};
 
 /** A copy or a cast, which a graph may write between. */
 const isSameSize = ({ tensors }: TrainingGraph, { inputs, outputs }: Operator): boolean => {

@@ -2,13 +2,25 @@
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import { isWeight, type Operator, type ValueRole } from '../../model/graph.ts';
+import { liesInOrder, type Strided } from './strides.ts';
 
 /**
  * `Linear` is exported as MatMul and Add, but runs as one `addmm` whose epilogue adds the bias (PyTorch 2.x
- * aten/src/ATen/native/cuda/Blas.cpp): the addition launches nothing, only the bias gradient is summed.
+ * aten/src/ATen/native/cuda/Blas.cpp): the addition launches nothing, only the bias gradient is summed. Where what the layer reads does
+ * not lie in order, the bias is added by a kernel of its own (aten/src/ATen/native/Linear.cpp, `linear`).
  */
-export const isFoldedBias = (training: TrainingGraph, operator: Operator): boolean =>
-  biasedMatmul(training, operator) !== undefined;
+export function isFoldedBias(
+  training: TrainingGraph,
+  layout: (name: string) => Strided | undefined,
+  operator: Operator,
+): boolean {
+  const { operators, values } = training.analysis.graph;
+  const product = values.get(biasedMatmul(training, operator) ?? '')?.producer;
+  if (product === undefined) return false;
+  const read = operators[product]?.inputs[0] ?? '';
+  const lies = layout(read);
+  return lies === undefined || lies.sizes.length < 3 || liesInOrder(lies);
+}
 
 /** The matmul that an addition is the bias of. */
 export function biasedMatmul(training: TrainingGraph, { type, inputs }: Operator): string | undefined {

@@ -72,8 +72,16 @@ function singleElementsOf(
   const { elements } = output;
   const widths = new Set(operands.map(({ name }) => storedBytesPerElement(step, name)));
   const isRepeated = operands.some((operand) => operand.elements < elements);
+  const isMixedOrder = operands.some(({ name }) => !liesAs(step, name, operator.outputs[0] ?? ''));
   if (type.readsAsStored === true && widths.size > 1) return { elements, kernel: 'mixed', isRepeated };
-  return isRepeated ? { elements, kernel: 'strided', isRepeated } : undefined;
+  return isRepeated || isMixedOrder ? { elements, kernel: 'strided', isRepeated } : undefined;
+}
+
+/** Whether two tensors of as many elements lie in the same order. */
+function liesAs({ layout }: EagerStep, name: string, other: string): boolean {
+  const [one, two] = [layout(name), layout(other)];
+  if (one === undefined || two === undefined || one.sizes.length !== two.sizes.length) return true;
+  return one.strides.every((stride, axis) => one.sizes[axis] === 1 || stride === two.strides[axis]);
 }
 
 /** What several launches have to do is not told apart. */

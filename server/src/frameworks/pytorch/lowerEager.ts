@@ -61,6 +61,7 @@ export function eagerOperators(
     ? fusedGroups(training, options.fusedAttention)
     : new Map<number, FusedGroup>();
   const types = assignTypes(training, precision, options, groups);
+  const last = channelsLastValues(training, options.channelsLast);
   const views = viewStorage(training, {
     isCast: (operator) => {
       const [source = ''] = operator.inputs;
@@ -82,9 +83,9 @@ export function eagerOperators(
       return { query, value, mask };
     },
     inOrder: ({ index }) => groups.get(index)?.kind === 'normalization',
+    liesLast: (name) => last.has(name),
   });
   const step: EagerStep = { training, types, mode, inPlace: options.inPlace === true, ...views };
-  const last: ReadonlySet<string> = options.channelsLast ? new Set() : channelsLastValues(training);
   const environmentOf = environments(options.channelsLast, last, mode, precision, options);
   const castsOf = inputCasts(step);
   const lowerOperator = operatorLowering(step, groups, options.fp8Scaling ?? 'eager', castsOf);

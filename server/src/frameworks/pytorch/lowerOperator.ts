@@ -1,6 +1,7 @@
 /** One operator of eager PyTorch that no group holds: its kernels, and what is copied and cast around them. */
 
 import { operatorMarks } from '../../analysis/operatorMarks.ts';
+import type { KernelEnvironment } from '../../hardware/kernelEnvironment.ts';
 import type { KernelWork } from '../../hardware/kernelWork.ts';
 import { entryAt } from '../../model/at.ts';
 import { distinct } from '../../model/distinct.ts';
@@ -18,9 +19,11 @@ import type { CastingReader, InputCasts } from './inputCasts.ts';
 import { instructionsOf, withInstructions } from './instructionBound.ts';
 import { keptForBackward } from './keptTensors.ts';
 import { absorbed } from './lowerGroup.ts';
+import { copiedMatrices, matricesRead } from './matricesRead.ts';
 import { operandCasts } from './operandCasts.ts';
 import { operatorKernels } from './operatorKernels.ts';
 import { copiesOfTransposed } from './stridedCopies.ts';
+import { liesInOrder } from './strides.ts';
 import { isView } from './viewStorage.ts';
 
 /** Lowers the operators of a step, which are given in the order in which they run. */
@@ -49,9 +52,9 @@ export function operatorLowering(
     if (step.copies.has(operator.index)) return lowerCopy(step, typed);
     if (inPyTorch(operator)?.view === 'split') return lowerSplit(step, typed);
     if (isView(cost, operator)) return lowerView(step, typed);
-    const isFolded = isFoldedBias(training, operator);
+    const isFolded = isFoldedBias(training, step.layout, operator);
     const casts = castsOf({ ...typed, inputs: operator.inputs, class: cost.class });
-    const copies = broadcastCopies(step, typed);
+    const copies = [...broadcastCopies(step, typed), ...orderedCopies(step, typed)];
     const { forward: whole, backwardData: wholeBack, backwardWeight } = kernelsOf(typed);
     const backwardData = dropped(
       withInstructions(wholeBack, instructionsOf(step, typed, 'backward')),
@@ -65,7 +68,7 @@ export function operatorLowering(
       ofInput: backwardData.length > 0,
       ofWeight: backwardWeight.length > 0,
     });
-    const own = [...casts.forward, ...copies, ...scaled.forward];
+    const own = [...casts.forward, ...copies, ...matrixCopies(step, typed), ...scaled.forward];
     const ownBackward = [...casts.backwardData, ...copies, ...scaled.backwardData];
     return {
       dtype: type.dtype,
@@ -85,35 +88,46 @@ export function operatorLowering(
 /** A view, and the copies that its readers make of it. */
 function lowerTranspose(
   step: EagerStep,
-  { operator, type, environment }: TypedOperator,
+  typed: TypedOperator,
   groups: ReadonlyMap<number, FusedGroup>,
 ): LoweredOperator {
-  const { training, mode } = step;
+  const { operator, type, environment } = typed;
+  const { training, mode, layout } = step;
   const view = { ...absorbed(type), view: true };
-  const { forward, backward } = copiesOfTransposed(training, operator, groups);
-  if (forward + backward === 0) return view;
-  const [source = ''] = operator.inputs;
-  const tensor = training.tensors.get(source);
-  if (tensor?.elementType !== 'float32') return view;
-  const copy = elementwiseKernel(2 * tensor.elements * storedBytesPerElement(step, source), 0, environment, {
-    elements: tensor.elements,
-    kernel: 'strided',
-  });
-  const copies = (count: number): readonly KernelWork[] => Array.from({ length: count }, () => copy);
+  const { forward, backward } = copiesOfTransposed(training, layout, operator, groups);
+  const copy = copyInOrder(step, operator.outputs[0] ?? '', environment);
+  const copies = (count: number): readonly KernelWork[] => Array.from({ length: count }, () => copy).flat();
   return {
     ...view,
-    forward: copies(forward),
+    forward: [...copies(forward), ...laidOutCopy(step, typed)],
     backwardData: mode === 'training' ? copies(backward) : noKernels,
   };
+}
+
+/** `contiguous()` of what a view gives. */
+function laidOutCopy(step: EagerStep, { operator, environment }: TypedOperator): readonly KernelWork[] {
+  const [result = ''] = operator.outputs;
+  return step.laidOut.has(result) ? copyInOrder(step, result, environment) : noKernels;
+}
+
+/** A tensor is copied, element by element, to one that lies in order. */
+function copyInOrder(step: EagerStep, name: string, environment: KernelEnvironment): readonly KernelWork[] {
+  const tensor = step.training.tensors.get(name);
+  if (tensor?.elementType !== 'float32') return noKernels;
+  const { elements } = tensor;
+  const kernel = step.layout(name)?.strides.at(-1) === 1 ? 'strided' : 'transposed';
+  const size = 2 * elements * storedBytesPerElement(step, name);
+  return [elementwiseKernel(size, 0, environment, { elements, kernel })];
 }
 
 /**
  * A view, whose gradient is a view again; that of a part of its source is copied into zeros of the source's size, axis by axis
  * (PyTorch 2.x torch/csrc/autograd/FunctionsManual.cpp, `slice_backward_wrapper`; ATen/native/TensorShape.cpp, `select_backward`).
  */
-function lowerView(step: EagerStep, { operator, type, environment }: TypedOperator): LoweredOperator {
+function lowerView(step: EagerStep, typed: TypedOperator): LoweredOperator {
+  const { operator, type, environment } = typed;
   const { training, mode } = step;
-  const view = { ...absorbed(type), view: true };
+  const view = { ...absorbed(type), view: true, forward: laidOutCopy(step, typed) };
   const [source = ''] = operator.inputs;
   const [result = ''] = operator.outputs;
   if (mode !== 'training' || !training.requiresGradient.has(source)) return view;
@@ -170,6 +184,34 @@ function lowerCopy(step: EagerStep, { operator, type, environment }: TypedOperat
   const back = castKernel(elements, type.bytesPerElement, stored, environment);
   const learns = mode === 'training' && training.requiresGradient.has(source);
   return { ...absorbed(type), view: false, forward: [copy], backwardData: learns ? [back] : noKernels };
+}
+
+/** A layer normalization copies what does not lie in order, and once more in backward. */
+function orderedCopies(step: EagerStep, { operator, environment }: TypedOperator): readonly KernelWork[] {
+  const [source = ''] = operator.inputs;
+  const lies = step.layout(source);
+  const takes = inPyTorch(operator)?.operands === 'contiguous';
+  return takes && lies !== undefined && !liesInOrder(lies)
+    ? copyInOrder(step, source, environment)
+    : noKernels;
+}
+
+/** Operands that a matmul lays out as matrices, but for those that a `Transpose` before it accounts for. */
+function matrixCopies(step: EagerStep, { operator, environment }: TypedOperator): readonly KernelWork[] {
+  if (inPyTorch(operator)?.operands !== 'matrices') return noKernels;
+  return distinct(operator.inputs).flatMap((name) => {
+    if (isTransposed(step.training.analysis.graph, name)) return noKernels;
+    if (broadcastOperand(step.training, operator, name) !== undefined) return noKernels;
+    const matrices = matricesRead(step, operator, name);
+    const isCopied = matrices !== undefined && copiedMatrices(step, name, matrices) !== undefined;
+    return isCopied ? copyInOrder(step, name, environment) : noKernels;
+  });
+}
+
+function isTransposed({ operators, values }: Pick<Graph, 'operators' | 'values'>, name: string): boolean {
+  const maker = operators[values.get(name)?.producer ?? -1];
+  if (maker?.type === 'Identity') return isTransposed({ operators, values }, maker.inputs[0] ?? '');
+  return maker?.type === 'Transpose';
 }
 
 /** What is written out before a matmul reads it, and whose gradient is summed again. */

@@ -20,9 +20,13 @@ export interface StridedCopies {
   readonly backward: number;
 }
 
-/** Operators of `groups` are one kernel each, which takes strides; what is folded is never copied. */
+/**
+ * Operators of `groups` are one kernel each, which takes strides; what is folded is never copied. What a layer normalization copies is
+ * its own (`lowerOperator.ts`).
+ */
 export function copiesOfTransposed(
   training: TrainingGraph,
+  layout: (name: string) => Strided | undefined,
   operator: Operator,
   groups: ReadonlyMap<number, FusedGroup>,
 ): StridedCopies {
@@ -31,7 +35,8 @@ export function copiesOfTransposed(
   const [output = ''] = operator.outputs;
   const sizes = training.tensors.get(source)?.dimensions;
   const order = permutationOf(operator, sizes?.length ?? 0);
-  const given = sizes && permutedStrides(operator, sizes);
+  const lies = layout(source);
+  const given = lies && order && permuted(lies, order);
   if (sizes === undefined || order === undefined || given === undefined) return { forward: 0, backward: 0 };
   let reshaped = 0;
   let forward = 0;
@@ -39,10 +44,14 @@ export function copiesOfTransposed(
     if (groups.has(consumer.index)) continue;
     const target = shapeRead(training, consumer, name);
     if (target === undefined) continue;
+    const isRead = isViewable(given, target);
+    // Gradients of attention lie as what it read (aten/src/ATen/native/transformers/cuda/flash_attn/flash_api.cpp, `mha_bwd`).
+    if (isRead && isReadByAttention(training, consumer, groups)) continue;
     reshaped += 1;
-    if (!isViewable(given, target)) forward += 1;
+    if (!isRead && inPyTorch(consumer)?.operands !== 'contiguous') forward += 1;
   }
-  if (reshaped === 0 || !training.requiresGradient.has(source)) return { forward, backward: 0 };
+  const isOrdered = reshaped > 0 || isNormalizedNext(training, output);
+  if (!isOrdered || !training.requiresGradient.has(source)) return { forward, backward: 0 };
   const wanted = shapeWritten(training, source, groups);
   const back = permuted(contiguous(given.sizes), inverse(order));
   return { forward, backward: wanted === undefined || isViewable(back, wanted) ? 0 : 1 };
@@ -64,6 +73,36 @@ function readersOf(training: TrainingGraph, name: string): readonly Reader[] {
       ? readersOf(training, consumer.outputs[0] ?? '')
       : [{ consumer, name }];
   });
+}
+
+/** Whether nothing but views stand between a reader and fused attention. */
+function isReadByAttention(
+  training: TrainingGraph,
+  reader: Operator,
+  groups: ReadonlyMap<number, FusedGroup>,
+): boolean {
+  if (reader.type === 'Attention' || groups.get(reader.index)?.kind === 'attention') return true;
+  const { view } = inPyTorch(reader) ?? {};
+  if (view !== 'reshape' && view !== 'permute') return false;
+  const { shapeArithmetic } = training.analysis.costing.auxiliary;
+  const next = readersOf(training, reader.outputs[0] ?? '').filter(
+    ({ consumer }) => !shapeArithmetic[consumer.index],
+  );
+  return next.length > 0 && next.every(({ consumer }) => isReadByAttention(training, consumer, groups));
+}
+
+/**
+ * Whether a layer normalization reads a tensor, or what is added to it: what that gives back lies in order, and additions pass it on
+ * as it is.
+ */
+function isNormalizedNext(training: TrainingGraph, name: string, sums = 1): boolean {
+  return readersOf(training, name).some(
+    ({ consumer }) =>
+      inPyTorch(consumer)?.operands === 'contiguous' ||
+      (consumer.type === 'Add' &&
+        sums > 0 &&
+        isNormalizedNext(training, consumer.outputs[0] ?? '', sums - 1)),
+  );
 }
 
 /** The shape that a reader makes of a tensor before it computes; `undefined` where it takes any strides. */
@@ -124,12 +163,6 @@ export function permutationOf({ attributes }: Operator, rank: number): readonly 
   if (given === undefined) return Array.from({ length: rank }, (_, axis) => rank - 1 - axis);
   if (given.kind !== 'ints' || given.value.length !== rank) return undefined;
   return given.value;
-}
-
-/** How the output of a `Transpose` lies whose input, of these sizes, lies in order. */
-function permutedStrides(operator: Operator, sizes: readonly number[]): Strided | undefined {
-  const order = permutationOf(operator, sizes.length);
-  return order === undefined ? undefined : permuted(contiguous(sizes), order);
 }
 
 const inverse = (order: readonly number[]): readonly number[] => order.map((_, axis) => order.indexOf(axis));

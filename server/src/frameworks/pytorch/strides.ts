@@ -16,6 +16,11 @@ export function contiguous(sizes: readonly number[]): Strided {
   return { sizes, strides };
 }
 
+export function liesInOrder({ sizes, strides }: Strided): boolean {
+  const own = contiguous(sizes).strides;
+  return strides.every((stride, axis) => stride === own[axis] || sizes[axis] === 1);
+}
+
 export const permuted = ({ sizes, strides }: Strided, order: readonly number[]): Strided => ({
   sizes: order.map((axis) => sizes[axis] ?? 1),
   strides: order.map((axis) => strides[axis] ?? 1),

@@ -12,6 +12,7 @@ import {
   contiguous,
   elementwiseStrides,
   expanded,
+  liesInOrder,
   permuted,
   type Strided,
   stridesOfView,
@@ -24,6 +25,8 @@ export interface ViewStorage {
   readonly layout: (name: string) => Strided | undefined;
   /** Indices of reshapes and casts that write their result, because nothing else can show it. */
   readonly copies: ReadonlySet<number>;
+  /** What is written out in order although a view would show it: `contiguous()`, which files do not keep. */
+  readonly laidOut: ReadonlySet<string>;
 }
 
 /**
@@ -35,7 +38,8 @@ export interface ViewStorage {
  */
 export function viewStorage(training: TrainingGraph, questions: ViewQuestions): ViewStorage {
   const asRead = followViews(training, questions, new Set());
-  return asRead.laidOut.size === 0 ? asRead : followViews(training, questions, asRead.laidOut);
+  const { laidOut } = asRead;
+  return laidOut.size === 0 ? asRead : { ...followViews(training, questions, laidOut), laidOut };
 }
 
 /**
@@ -45,9 +49,9 @@ export function viewStorage(training: TrainingGraph, questions: ViewQuestions): 
  */
 function followViews(
   training: TrainingGraph,
-  { isCast, attention, inOrder }: ViewQuestions,
+  { isCast, attention, inOrder, liesLast }: ViewQuestions,
   wholes: ReadonlySet<string>,
-): ViewStorage & { readonly laidOut: ReadonlySet<string> } {
+): ViewStorage {
   const { graph } = training.analysis;
   const laidOut = new Set<string>();
   const roots = new Map<string, string>();
@@ -69,6 +73,10 @@ function followViews(
     const read = attention(operator);
     if (read !== undefined) {
       lay(output, attentionLayout(graph, read, { layout, sizes }));
+      return;
+    }
+    if (liesLast(output) && sizes.length === 4) {
+      lay(output, channelsLastOf(sizes));
       return;
     }
     if (!isElementwise || inOrder(operator) || !operator.inputs.some((name) => lying.has(name))) return;
@@ -123,7 +131,13 @@ interface ViewQuestions {
   readonly attention: (operator: Operator) => AttentionInputs | undefined;
   /** Whether what an operator makes lies in order whatever it reads. */
   readonly inOrder: (operator: Operator) => boolean;
+  /** Whether images that an operator makes lie channels last. */
+  readonly liesLast: (name: string) => boolean;
 }
+
+/** Images of [images, channels, rows, columns], the channels of a pixel side by side. */
+const channelsLastOf = ([images = 1, channels = 1, rows = 1, columns = 1]: readonly number[]): Strided =>
+  permuted(contiguous([images, rows, columns, channels]), [0, 3, 1, 2]);
 
 /** How a view of a tensor lies; `undefined` where it is none. */
 function viewOf(graph: Graph, operator: Operator, from: Strided, to: readonly number[]): Strided | undefined {
@@ -147,11 +161,6 @@ function viewOf(graph: Graph, operator: Operator, from: Strided, to: readonly nu
   if (operator.type === 'Concat') return liesInOrder(from) ? from : undefined;
   const strides = stridesOfView(from, to);
   return strides && { sizes: to, strides };
-}
-
-function liesInOrder({ sizes, strides }: Strided): boolean {
-  const own = contiguous(sizes).strides;
-  return strides.every((stride, axis) => stride === own[axis] || sizes[axis] === 1);
 }
 
 function stridesOfSlice(graph: Graph, { inputs }: Operator, strides: readonly number[]): readonly number[] {
