@@ -1,8 +1,10 @@
 /** A training step of a language model without a loss gets cross-entropy, and costs as if it were written there. */
 
 import { describe, expect, test } from 'vitest';
-import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
+import { openLayerSpec, openModel } from '../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
+import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
+import { specOfConfig } from '../../server/src/lowering/hugging-face/specOfConfig.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
 import { openGraph } from '../support/savedActivations.ts';
 
@@ -134,6 +136,26 @@ test('with-logits holds the logits until backward has ended', () => {
   );
   // Logits in bf16; and in fp32 the gradients of scores and of their logarithms side by side, 8 bytes for 6 of what autocast keeps.
   expect(held - freed).toBe((2 + 2) * 8 * 1024 * 50257);
+});
+
+test('with-logits-uncast holds them, and takes the loss of them as they are', () => {
+  const opened = openGraph('samples/gpt2.layers.yaml');
+  const [held = Number.NaN, freed = Number.NaN] = (['with-logits-uncast', 'auto'] as const).map(
+    (loss) => estimate(opened, { batch: 8, precision: 'bf16', loss }).cost?.totals.memory.peak,
+  );
+  expect(held - freed).toBe(2 * 8 * 1024 * 50257);
+});
+
+/** transformers 5.18, modeling_*.py: what each class does where it is given labels. */
+test.each([
+  ['gpt2', 'GPT2LMHeadModel', 'with-logits'],
+  ['modernbert', 'ModernBertForMaskedLM', 'with-logits'],
+  ['bert', 'BertForMaskedLM', 'with-logits-uncast'],
+  ['t5', 'T5ForConditionalGeneration', 'with-logits-uncast'],
+  ['bert', 'BertModel', undefined],
+])('the loss of %s, %s', (model_type, architecture, expected) => {
+  const config = Buffer.from(JSON.stringify({ model_type, architectures: [architecture] }));
+  expect(openModel(byteSourceOfBuffer(config), 'config.json', { specOfConfig }).scenario.loss).toBe(expected);
 });
 
 test('cross-entropy is taken of any classes where it is asked for', () => {

@@ -21,6 +21,12 @@ export interface Logits {
   readonly shape: readonly Dimension[];
 }
 
+/**
+ * Logits that a model returns beside their loss: it casts them to fp32 for it (transformers 5.18, loss/loss_utils.py, `ForCausalLMLoss`), or takes
+ * the loss of them as they are (models/bert/modeling_bert.py, `BertForMaskedLM`).
+ */
+export type ReturnedLogits = 'cast' | 'uncast';
+
 /** Whether the graph has a loss already. */
 export const hasLoss = (analysis: ModelAnalysis): boolean =>
   shortest(analysis).graph.operators.some((operator) => hasTrait(operator, 'loss-of-scores'));
@@ -85,14 +91,17 @@ export function anyLogits(whole: ModelAnalysis): Logits | undefined {
 
 /**
  * The analysis with the cross-entropy of `logits` as its last layer; in the same way where blocks are left out. The whole
- * graph is made only where somebody asks for its operators. `holds`: the step holds the logits until backward has ended, as where
- * the model returns both (transformers 5.18, loss/loss_utils.py, `ForCausalLMLoss`, which casts them to fp32 first).
+ * graph is made only where somebody asks for its operators. `returned`: the step holds the logits until backward has ended.
  */
-export function addCrossEntropy(analysis: ModelAnalysis, logits: Logits, holds = false): ModelAnalysis {
+export function addCrossEntropy(
+  analysis: ModelAnalysis,
+  logits: Logits,
+  returned?: ReturnedLogits,
+): ModelAnalysis {
   const { layers, folded } = analysis;
   const index = folded?.layout.count ?? analysis.graph.operators.length;
-  const operator = lossOperator(index, logits, holds);
-  const graph = graphWithLoss(analysis.graph, operator, logits, holds);
+  const operator = lossOperator(index, logits, returned);
+  const graph = graphWithLoss(analysis.graph, operator, logits, returned);
   let costing: CostingPlan | undefined;
   return {
     graph,
@@ -113,7 +122,7 @@ export function addCrossEntropy(analysis: ModelAnalysis, logits: Logits, holds =
       costing ??= planWithLoss(analysis.costing, operator, logits.value, result);
       return costing;
     },
-    ...(folded === undefined ? {} : { folded: withLoss(folded, logits, layers.length, holds) }),
+    ...(folded === undefined ? {} : { folded: withLoss(folded, logits, layers.length, returned) }),
   };
 }
 
@@ -122,7 +131,7 @@ const labels = 'loss: labels';
 const result = 'loss: result';
 const loss = 'loss';
 
-const lossOperator = (index: number, logits: Logits, holds: boolean): Operator => ({
+const lossOperator = (index: number, logits: Logits, returned?: ReturnedLogits): Operator => ({
   index,
   // No node of the file.
   source: -1,
@@ -134,16 +143,16 @@ const lossOperator = (index: number, logits: Logits, holds: boolean): Operator =
   attributes: new Map(),
   scope: [],
   opset: lossOpset,
-  ...(holds ? { widensScores: true as const } : {}),
+  ...(returned === 'cast' ? { widensScores: true as const } : {}),
 });
 
-function graphWithLoss(graph: Graph, operator: Operator, logits: Logits, holds: boolean): Graph {
+function graphWithLoss(graph: Graph, operator: Operator, logits: Logits, returned?: ReturnedLogits): Graph {
   let operators: readonly Operator[] | undefined;
   let values: ReadonlyMap<string, Value> | undefined;
   return {
     name: graph.name,
     inputs: [...graph.inputs, labels],
-    outputs: [...graph.outputs.filter((name) => holds || name !== logits.value), result],
+    outputs: [...graph.outputs.filter((name) => returned !== undefined || name !== logits.value), result],
     get operators() {
       operators ??= [...graph.operators, operator];
       return operators;
@@ -185,8 +194,8 @@ function valuesWithLoss(
 /** The operator set of the definition of the loss; a file of an older one trains with it all the same. */
 const lossOpset = 13;
 
-function withLoss(folded: Folded, logits: Logits, layer: number, holds: boolean): Folded {
-  const analysis = addCrossEntropy(folded.analysis, logits, holds);
+function withLoss(folded: Folded, logits: Logits, layer: number, returned?: ReturnedLogits): Folded {
+  const analysis = addCrossEntropy(folded.analysis, logits, returned);
   const index = folded.layout.count;
   const layers = new Int32Array(layer + 1);
   layers.set(folded.layers);

@@ -100,7 +100,7 @@ const scenarioOptions: readonly (readonly [string, string])[] = [
   ],
   [
     '--loss NAME',
-    'of a model that has none: auto (cross-entropy behind logits of tokens), cross-entropy (behind the last output that has classes), with-logits (in fp32, of a model that returns its logits too) or none',
+    'of a model that has none: auto (cross-entropy behind logits of tokens), cross-entropy (behind the last output that has classes), with-logits (in fp32, of a model that returns its logits too), with-logits-uncast (of these as they are) or none',
   ],
   [
     '--freeze PATTERN',

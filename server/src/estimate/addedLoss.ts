@@ -5,6 +5,7 @@ import {
   anyLogits,
   hasLoss,
   type Logits,
+  type ReturnedLogits,
   tokenLogits,
   tokensOfLastLogits,
 } from '../analysis/addLoss.ts';
@@ -49,7 +50,7 @@ function findLoss(analysis: ModelAnalysis, asked: LossChoice): AddedLoss {
   if (logits !== undefined) {
     const read = tokensOfLastLogits(analysis, logits);
     return {
-      added: addCrossEntropy(analysis, logits, asked === 'with-logits'),
+      added: addCrossEntropy(analysis, logits, returnedLogits[asked]),
       issues: [addedIssue(logits), ...(read === undefined ? [] : [lastTokenIssue(logits, read)])],
     };
   }
@@ -58,6 +59,11 @@ function findLoss(analysis: ModelAnalysis, asked: LossChoice): AddedLoss {
     'No output of the model has an axis of classes, so that there is nothing to take the cross-entropy of; set `loss` to `none`, or write the loss into the model';
   return { issues: [{ code: 'scenario/invalid', severity: 'error', message, scenarioKey: 'loss' }] };
 }
+
+const returnedLogits: Partial<Readonly<Record<LossChoice, ReturnedLogits>>> = {
+  'with-logits': 'cast',
+  'with-logits-uncast': 'uncast',
+};
 
 const addedIssue = ({ shape, layer }: Logits): Issue => ({
   code: 'scenario/added-loss',

@@ -38,9 +38,9 @@ export type Checkpoint = (typeof checkpoints)[number];
 /**
  * The loss of a step whose model has none: `auto` is cross-entropy behind outputs that are certainly the logits of
  * tokens, `cross-entropy` behind the last output that has classes, `with-logits` is cross-entropy in fp32 that the model
- * returns with its logits, `none` is no loss.
+ * returns with its logits, `with-logits-uncast` the same of logits in their own type, `none` is no loss.
  */
-export const lossChoices = ['auto', 'cross-entropy', 'with-logits', 'none'] as const;
+export const lossChoices = ['auto', 'cross-entropy', 'with-logits', 'with-logits-uncast', 'none'] as const;
 export type LossChoice = (typeof lossChoices)[number];
 
 export const modes = ['training', 'inference'] as const;

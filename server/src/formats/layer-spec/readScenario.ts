@@ -69,7 +69,7 @@ export const scenarioKeys = {
   loss: {
     kind: lossChoices,
     documentation:
-      'The loss of a model that has none: cross-entropy behind the logits of tokens (`auto`) or behind the last output that has classes (`cross-entropy`), the same in fp32 of a model that returns its logits too (`with-logits`), or `none`.',
+      'The loss of a model that has none: cross-entropy behind the logits of tokens (`auto`) or behind the last output that has classes (`cross-entropy`), the same in fp32 of a model that returns its logits too (`with-logits`), of these as they are (`with-logits-uncast`), or `none`.',
   },
   freeze: {
     kind: 'group',

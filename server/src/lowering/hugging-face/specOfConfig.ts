@@ -8,6 +8,7 @@
 import { type HuggingFaceConfig, readConfig } from '../../formats/hugging-face/readConfig.ts';
 import type { Issue } from '../../model/issue.ts';
 import { nearestName } from '../../model/nearestName.ts';
+import type { LossChoice } from '../../model/scenario.ts';
 import { albert } from './albert.ts';
 import { bartTypes } from './bartTypes.ts';
 import { beit } from './beit.ts';
@@ -129,18 +130,27 @@ function specBy(
   const dims = { ...parts.dims, ...Object.fromEntries(known) };
   const length = typeof dims.seq === 'number' ? { length: dims.seq } : {};
   const images = parts.images === undefined ? {} : { imageTokens: parts.images };
-  const loss: Partial<Pick<SpecParts, 'loss'>> = returnsLogits(config, architecture)
-    ? { loss: 'with-logits' }
-    : {};
-  return { text: specText({ ...parts, ...loss, dims, comments }), dimensions, issues, ...length, ...images };
+  const loss = lossOf(config, architecture);
+  return {
+    text: specText({ ...parts, ...(loss === undefined ? {} : { loss }), dims, comments }),
+    dimensions,
+    issues,
+    ...length,
+    ...images,
+  };
 }
 
-/** Classes that call `self.loss_function`, which casts logits to fp32; others take cross-entropy of them as they are. */
-function returnsLogits({ type }: HuggingFaceConfig, architecture: string | undefined): boolean {
-  if (architecture === undefined) return false;
-  if (/(ForCausalLM|LMHeadModel)$/.test(architecture)) return true;
-  if (architecture.endsWith('ForMaskedLM')) return type === 'modernbert' || type === 'eurobert';
-  return architecture.endsWith('ForConditionalGeneration') && Object.hasOwn(imageTypes, type);
+/**
+ * Classes that score tokens return their logits beside the loss. Those that call `self.loss_function` cast them to fp32; others take
+ * cross-entropy of them as they are.
+ */
+function lossOf({ type }: HuggingFaceConfig, architecture: string | undefined): LossChoice | undefined {
+  if (architecture === undefined) return undefined;
+  if (/(ForCausalLM|LMHeadModel)$/.test(architecture)) return 'with-logits';
+  if (architecture.endsWith('ForMaskedLM'))
+    return type === 'modernbert' || type === 'eurobert' ? 'with-logits' : 'with-logits-uncast';
+  if (!architecture.endsWith('ForConditionalGeneration')) return undefined;
+  return Object.hasOwn(imageTypes, type) ? 'with-logits' : 'with-logits-uncast';
 }
 
 /** Ends of the names of classes whose head the types here write. */
