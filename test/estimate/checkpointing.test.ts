@@ -134,7 +134,7 @@ test('the sample marked throughout takes what is asked, and the marks where noth
   // Seconds and GiB.
   expect(asked).toEqual([
     [undefined, 2.84, 24],
-    ['none', 2.31, 63],
+    ['none', 2.32, 63],
     ['block', 2.84, 24],
     ['selective', 2.37, 47],
     ['alternate', 2.55, 37],

@@ -104,6 +104,7 @@ const batchNormalization = define({
       reads: training ? 2 : 1,
       statistics: 2 * channels,
       isAffine: !training,
+      oneBackwardKernel: true,
     });
   },
 });
@@ -164,7 +165,12 @@ const instanceNormalization = define({
   dimensions: instanceNormalizationMap,
   cost: (context) => {
     const [batch = 1, channels = 1] = context.input(0)?.dimensions ?? [];
-    return normalizationCost(context, { operations: 8, reads: 2, statistics: 2 * batch * channels });
+    return normalizationCost(context, {
+      operations: 8,
+      reads: 2,
+      statistics: 2 * batch * channels,
+      oneBackwardKernel: true,
+    });
   },
 });
 
@@ -344,6 +350,11 @@ export function normalizationCost(
     readonly statistics: number;
     /** Statistics are given, so that forward scales and shifts each element by itself. */
     readonly isAffine?: boolean;
+    /**
+     * The kernel of the input's gradient sums those of scale and shift (`cudnnBatchNormalizationBackward`; PyTorch
+     * aten/src/ATen/native/cuda/Normalization.cuh, `batch_norm_backward_cuda_template`). An instance is a batch of one.
+     */
+    readonly oneBackwardKernel?: true;
     /** Input that is added before; its gradient is that of input 0, and what is kept is the sum. */
     readonly residual?: number;
   },
@@ -372,8 +383,11 @@ export function normalizationCost(
     name: 'statistics',
     traffic: { float32Elements: 0, fixedBytes: 4 * kind.statistics },
   };
+  const sumsWithData = kind.oneBackwardKernel === true && context.gradient(0) === 'data';
   const { data, weight } = backwardOf(context, (index) => {
     if (index === kind.residual) return addWork();
+    if (index > 0 && sumsWithData)
+      return work({ operations: 2 * input.elements, traffic: trafficOf(), kernels: 0 });
     return index === 0
       ? work({
           operations: 2 * kind.operations * input.elements,

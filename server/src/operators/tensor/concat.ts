@@ -32,10 +32,13 @@ export const concat = define({
   // Exporters join the indices of `x[index]`, of which there is often one; their optimizers leave that out. A program that joins one
   // tensor copies it.
   cost: (context) =>
-    context.inputCount === 1 && context.output(0)?.elementType !== 'float32'
+    context.inputCount === 1 && isIndex(context.output(0)?.elementType)
       ? viewCost(context)
       : copyCost(context, { gradientIsView: true }),
 });
+
+const isIndex = (elementType: string | undefined): boolean =>
+  elementType === 'int64' || elementType === 'int32';
 
 export function inferConcat(context: InferenceContext): Inference {
   const elementType = elementTypeOf(context, 0);
