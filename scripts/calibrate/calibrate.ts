@@ -44,11 +44,11 @@ export function calibrate(folder: string) {
       .map((row) => ({ ...row, kernel: row.kernel ?? 'vendor', type: 'fp16' })),
   ];
   const attention = [...new Set(attentionRows.map(({ kernel = '' }) => kernel))].sort().flatMap((kernel) =>
-    (['forward', 'backward'] as const).map((pass) => ({
-      kernel,
-      pass,
-      ...fitFamily(attentionFamily(kernel, pass), attentionRows),
-    })),
+    (['forward', 'backward'] as const).map((pass) => {
+      const family = attentionFamily(kernel, pass);
+      const own = attentionRows.filter(family.accepts);
+      return { kernel, pass, own, ...fitFamily(family, own) };
+    }),
   );
   const all = [...matmuls, ...convolutions, ...rows, ...attention].filter(({ fits }) => fits.length > 0);
   const transfers = all.flatMap((family) => family.transfers);
@@ -72,19 +72,12 @@ export function calibrate(folder: string) {
       convolutions: convolutions.flatMap(({ pass, fits }) =>
         fits.filter(isUsed).map((fit) => ({ pass, ...headOf(fit), ...fit.entry })),
       ),
-      attention: attention.flatMap(({ kernel, pass, fits }) =>
+      attention: attention.flatMap(({ kernel, pass, own, fits }) =>
         fits.map((fit) => ({
           kernel,
           pass,
           ...headOf(fit),
-          ...measuredSizes(
-            fit.entry,
-            halves(
-              attentionRows.filter(
-                (row) => row.gpu === fit.gpu && attentionFamily(kernel, pass).accepts(row),
-              ),
-            ).fitted,
-          ),
+          ...measuredSizes(fit.entry, halves(own.filter((row) => row.gpu === fit.gpu)).fitted),
         })),
       ),
       rows: rows.flatMap(({ kind, fits }) => fits.map((fit) => ({ kind, ...headOf(fit), ...fit.entry }))),

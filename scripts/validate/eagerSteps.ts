@@ -10,7 +10,7 @@ const ofImages = ({ sequence }: MeasuredRow): boolean => sequence === '';
 
 /** Compiled rows are not judged: eight networks were tuned at once, so that what was chosen by timing may be wrong. */
 export const eagerSteps: readonly DataSet[] = [
-  set('PyTorch 2.11, eager, networks of images, H200', 'layercost-h200', (row) => ofImages(row), held),
+  set('PyTorch 2.11, eager, networks of images, H200', 'layercost-h200', ofImages, held),
   set('PyTorch 2.11, eager, networks of text, H200', 'layercost-h200', (row) => !ofImages(row), 'as above'),
   set(
     'PyTorch 2.11, eager, other networks of images, H200',

@@ -56,6 +56,14 @@ describe('attention by one kernel', () => {
     expect([time, bound]).toEqual([1e-3, 'memory']);
   });
 
+  test.each([1024, 4096, 16384])('backward walks all pairs of forward, with %i keys', (keys) => {
+    const wide = { ...shape, sequences: 2000, causal: true, keys };
+    const curve = { ...half, backward: half };
+    const forward = attentionTime(rates, curve, wide, 0).time;
+    const backward = attentionTime(rates, curve, { ...wide, pass: 'backward' }, 0).time;
+    expect(backward / forward).toBeCloseTo(2.5, 1);
+  });
+
   test('a size that was not measured has the share of the nearest that was', () => {
     expect(
       attentionCurveOf({ shares: [null, null, 0.6, null, 0.4], depth: 0 }).shares.map(([, s]) => s),

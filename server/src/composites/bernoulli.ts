@@ -1,5 +1,6 @@
 /** Zeros and ones by chance, which ONNX exporters write as numbers below a limit. */
 
+import { isFloatingPoint } from '../model/elementType.ts';
 import type { Graph, Operator } from '../model/graph.ts';
 import type { CompositePattern } from './composite.ts';
 import { matchOf, readersOf, soleReader } from './flow.ts';
@@ -27,6 +28,8 @@ export const bernoulli: CompositePattern = {
 const isNumber = (graph: Graph, { type, outputs }: Operator): boolean => {
   const result = graph.values.get(outputs[0] ?? '')?.type;
   return (
-    (type === 'Cast' || type === 'CastLike') && result?.kind === 'tensor' && result.elementType === 'float32'
+    (type === 'Cast' || type === 'CastLike') &&
+    result?.kind === 'tensor' &&
+    isFloatingPoint(result.elementType)
   );
 };

@@ -28,7 +28,7 @@ export function attentionTime(
   moved: number,
   perScore = 0,
 ): BoundTime {
-  const { pass, sequences, queries, keys, size, causal } = shape;
+  const { pass, size } = shape;
   const forward = pass === 'forward';
   const { shares, depth } = forward ? curve : (curve.backward ?? assumedBackward(curve));
   const [padded, share] = shares.find(([most]) => size <= most) ?? [size, shares.at(-1)?.[1] ?? 1];
@@ -36,13 +36,8 @@ export function attentionTime(
     ((forward ? 4 : 10) * blockQueries * padded) / ((rates.peak / rates.multiprocessors) * share);
   // What scores take besides lengthens the walk, not the start.
   const started = (depth * perKey) / (perKey + blockQueries * perScore);
-  const ofKeys = forward ? { from: queries, seen: keys } : { from: keys, seen: queries };
-  const blocks = unitsOf(
-    { sequences, ...ofKeys, causal, longestFirst: !forward },
-    started,
-    rates.multiprocessors,
-  );
-  const compute = blocks * (perKey + blockQueries * perScore);
+  const walked = walkedUntilLast(shape, started, rates.multiprocessors);
+  const compute = walked * (perKey + blockQueries * perScore);
   const memory = moved / rates.bandwidth;
   return { time: Math.max(compute, memory), bound: compute >= memory ? 'compute' : 'memory' };
 }
@@ -57,33 +52,30 @@ const assumedBackward = ({ shares, depth, gradients = 1 }: AttentionCurve): Back
 
 type BackwardCurve = NonNullable<AttentionCurve['backward']>;
 
-interface Blocks {
-  readonly sequences: number;
-  /** What blocks are cut from, and what each walks through. */
-  readonly from: number;
-  readonly seen: number;
-  readonly causal: boolean;
-  readonly longestFirst: boolean;
-}
-
-/** When the last block ends, in keys that one multiprocessor walks through. */
-function unitsOf(blocks: Blocks, depth: number, multiprocessors: number): number {
-  const { sequences, from, seen, causal, longestFirst } = blocks;
-  const count = Math.ceil(from / blockQueries);
+/** When the last block ends, in keys (backward in queries) that one multiprocessor walks through. */
+function walkedUntilLast(
+  { pass, sequences, queries, keys, causal }: AttentionShape,
+  depth: number,
+  multiprocessors: number,
+): number {
+  const forward = pass === 'forward';
+  const [cut, seen] = forward ? [queries, keys] : [keys, queries];
+  const count = Math.ceil(cut / blockQueries);
   const stepped = (walked: number): number => Math.ceil(walked / keyStep) * keyStep + depth;
   if (!causal) return Math.ceil((sequences * count) / multiprocessors) * stepped(seen);
-  const key = `${sequences} ${from} ${seen} ${longestFirst} ${depth} ${multiprocessors}`;
-  let units = known.get(key);
-  if (units === undefined) {
-    // The first of the queries sees the keys that are more than the queries, the last sees all.
+  const key = `${pass} ${sequences} ${queries} ${keys} ${depth} ${multiprocessors}`;
+  let walked = known.get(key);
+  if (walked === undefined) {
+    // All queries see the keys that are more than the queries. The last keys are seen by the last queries alone.
+    const before = forward ? keys - queries : 0;
     const costs = Array.from({ length: count }, (_, index) =>
-      stepped(Math.max(1, Math.min(seen, seen - from + (index + 1) * blockQueries))),
+      stepped(Math.max(1, Math.min(seen, before + (index + 1) * blockQueries))),
     );
-    units = lastBlockEnd(longestFirst ? costs.reverse() : costs, sequences, multiprocessors);
+    walked = lastBlockEnd(forward ? costs : costs.reverse(), sequences, multiprocessors);
     if (known.size >= mostKnown) known.clear();
-    known.set(key, units);
+    known.set(key, walked);
   }
-  return units;
+  return walked;
 }
 
 /** Layers of a model are alike, and a fit asks for each shape again and again. */

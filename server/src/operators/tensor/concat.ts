@@ -1,6 +1,7 @@
 /** Tensors joined along an axis. */
 
 import { addDimensions, type Dimension, isSymbolic, unknownDimension } from '../../model/dimension.ts';
+import { isInteger } from '../../model/elementType.ts';
 import type { TensorContent } from '../../model/graph.ts';
 import type { Inference, InferenceContext } from '../definition.ts';
 import { concatMap } from '../dimensions/axes.ts';
@@ -31,14 +32,12 @@ export const concat = define({
   dimensions: (context) => concatMap(context),
   // Exporters join the indices of `x[index]`, of which there is often one; their optimizers leave that out. A program that joins one
   // tensor copies it.
-  cost: (context) =>
-    context.inputCount === 1 && isIndex(context.output(0)?.elementType)
-      ? viewCost(context)
-      : copyCost(context, { gradientIsView: true }),
+  cost: (context) => {
+    const type = context.output(0)?.elementType;
+    const isIndex = context.inputCount === 1 && type !== undefined && isInteger(type);
+    return isIndex ? viewCost(context) : copyCost(context, { gradientIsView: true });
+  },
 });
-
-const isIndex = (elementType: string | undefined): boolean =>
-  elementType === 'int64' || elementType === 'int32';
 
 export function inferConcat(context: InferenceContext): Inference {
   const elementType = elementTypeOf(context, 0);
