@@ -62,13 +62,14 @@ export async function activateExtension(
   });
 
   const estimates = trackEstimates(client);
+  const onnxTextFiles = registerOnnxTextFiles(client, started);
   context.subscriptions.push(
     log,
     trace,
     client,
     estimates,
     answerFileRequests(client),
-    registerOnnxTextFiles(client, started),
+    onnxTextFiles,
     registerOnnxEditor(started, log),
     registerModelTexts(client, started),
     registerListFixes(client, started),
@@ -89,7 +90,7 @@ export async function activateExtension(
     vscode.commands.registerCommand(commands.showLog, () => log.show()),
     registerBenchmark(client, platform.canBenchmark, estimates, log),
     registerBenchmarkResults(client, started, estimates),
-    registerCostThisModel(client, started, platform.canBenchmark, context.workspaceState, log),
+    registerCostThisModel(client, started, platform.canBenchmark, context.workspaceState, onnxTextFiles, log),
     vscode.workspace.onDidGrantWorkspaceTrust(() => {
       started.then(() => client.sendNotification(trustGranted)).catch(() => {});
     }),

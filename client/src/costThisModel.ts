@@ -11,6 +11,7 @@ import {
   exportPython,
   onnxEditor,
 } from '../../server/src/protocol.ts';
+import type { OnnxTextFiles } from './onnxTextFiles.ts';
 import { interpreterOf } from './pythonInterpreter.ts';
 import { definitionAt, modelClasses } from './pythonModels.ts';
 import { tellRefusal } from './refusal.ts';
@@ -20,8 +21,14 @@ export function registerCostThisModel(
   started: Promise<void>,
   canRun: boolean,
   remembered: vscode.Memento,
+  texts: OnnxTextFiles,
   log: vscode.LogOutputChannel,
 ): vscode.Disposable {
+  const exportModel: ExportModel = async (...wish) => {
+    const result = await exportWithProgress(client, ...wish);
+    if (result.kind === 'done') texts.renew(vscode.Uri.parse(result.archive));
+    return result;
+  };
   /** Models that were costed in this window, by script. */
   const costed = new Map<string, Set<string>>();
   const command = vscode.commands.registerCommand(
@@ -39,9 +46,10 @@ export function registerCostThisModel(
       // Python reads the file, not the editor.
       if (document.isDirty) await document.save();
       await started;
-      if (!(await costModel(client, document.uri, chosen, remembered, log))) return;
       const key = document.uri.toString();
-      costed.set(key, (costed.get(key) ?? new Set()).add(chosen));
+      // Before its inputs are asked for: whoever never answers still sees it follow.
+      const opened = (): void => void costed.set(key, (costed.get(key) ?? new Set()).add(chosen));
+      await costModel(exportModel, document.uri, chosen, remembered, opened, log);
     },
   );
   // A browser says why it builds none, and what to open in its place.
@@ -59,7 +67,7 @@ export function registerCostThisModel(
         ),
     },
   );
-  const saving = canRun ? [renewOnSave(client, costed, remembered, log)] : [];
+  const saving = canRun ? [renewOnSave(exportModel, costed, remembered, log)] : [];
   return vscode.Disposable.from(command, lenses, ...saving);
 }
 
@@ -68,7 +76,7 @@ export function registerCostThisModel(
  * nothing is opened; what cannot be exported is in the log, because a script is often saved half-written.
  */
 function renewOnSave(
-  client: BaseLanguageClient,
+  exportModel: ExportModel,
   costed: ReadonlyMap<string, ReadonlySet<string>>,
   remembered: vscode.Memento,
   log: vscode.LogOutputChannel,
@@ -83,7 +91,7 @@ function renewOnSave(
     running.set(uri.toString(), source);
     for (const name of names) {
       const inputs = remembered.get<string>(inputsKey(uri, name));
-      const result = await exportWithProgress(client, uri, name, inputs, source.token);
+      const result = await exportModel(uri, name, inputs, source.token);
       if (result.kind === 'failed') log.warn(`export of ${name}: ${result.message}`);
       if (result.kind === 'cancelled') break;
     }
@@ -138,19 +146,20 @@ async function chooseModel(document: vscode.TextDocument): Promise<string | unde
 /** Where what a person gave a model is remembered. */
 const inputsKey = (file: vscode.Uri, name: string): string => `layercost.inputs ${file.toString()} ${name}`;
 
-/** Whether it was exported and opened. */
+/** Exports and opens it; again as long as its inputs are changed. */
 async function costModel(
-  client: BaseLanguageClient,
+  exportModel: ExportModel,
   file: vscode.Uri,
   name: string,
   remembered: vscode.Memento,
+  opened: () => void,
   log: vscode.LogOutputChannel,
-): Promise<boolean> {
+): Promise<void> {
   const key = inputsKey(file, name);
   let inputs = remembered.get<string>(key);
   for (;;) {
-    const result = await exportWithProgress(client, file, name, inputs);
-    if (result.kind === 'cancelled') return false;
+    const result = await exportModel(file, name, inputs);
+    if (result.kind === 'cancelled') return;
     if (result.kind === 'done') {
       if (inputs !== undefined) await remembered.update(key, inputs);
       for (const note of result.notes) log.info(`export: ${note}`);
@@ -158,11 +167,12 @@ async function costModel(
         viewColumn: vscode.ViewColumn.Beside,
         preserveFocus: true,
       });
-      if (inputs !== undefined) return true;
+      opened();
+      if (inputs !== undefined) return;
       const chosen = await chooseInputs(name, result);
-      if (chosen === undefined) return true;
+      if (chosen === undefined) return;
       await remembered.update(key, chosen);
-      if (chosen === result.inputs) return true;
+      if (chosen === result.inputs) return;
       inputs = chosen;
       continue;
     }
@@ -171,10 +181,10 @@ async function costModel(
         { message: result.message, ...(result.remedy === undefined ? {} : { remedy: result.remedy }) },
         log,
       );
-      return false;
+      return;
     }
     const written = await askInputs(name, result.message, inputs);
-    if (written === undefined) return false;
+    if (written === undefined) return;
     inputs = written;
   }
 }
@@ -202,6 +212,13 @@ function askInputs(name: string, message: string, before: string | undefined): T
     ignoreFocusOut: true,
   });
 }
+
+type ExportModel = (
+  file: vscode.Uri,
+  name: string,
+  inputs: string | undefined,
+  superseded?: vscode.CancellationToken,
+) => Promise<ExportPythonResult>;
 
 function exportWithProgress(
   client: BaseLanguageClient,

@@ -13,7 +13,15 @@ import {
   onnxTextSuffix,
 } from '../../server/src/protocol.ts';
 
-export function registerOnnxTextFiles(client: BaseLanguageClient, started: Promise<void>): vscode.Disposable {
+export interface OnnxTextFiles extends vscode.Disposable {
+  /**
+   * Shows a binary that was just written by a command of ours. Watching alone does not do: an editor misses files of a folder
+   * that was created a moment ago.
+   */
+  readonly renew: (model: vscode.Uri) => void;
+}
+
+export function registerOnnxTextFiles(client: BaseLanguageClient, started: Promise<void>): OnnxTextFiles {
   const changed = new vscode.EventEmitter<vscode.FileChangeEvent[]>();
   const texts = new Map<string, { readonly content: Promise<Uint8Array>; readonly time: number }>();
   const watchers = new Map<string, vscode.Disposable>();
@@ -45,23 +53,28 @@ export function registerOnnxTextFiles(client: BaseLanguageClient, started: Promi
       name.replace(/[[\]{}*?]/g, '[$&]'),
     );
     const watcher = vscode.workspace.createFileSystemWatcher(pattern);
-    const tell = (type: 1 | 2 | 3) => () => {
-      // In this order: the server forgets the old file before the editor asks for the new text.
-      client
-        .sendNotification('workspace/didChangeWatchedFiles', { changes: [{ uri: model.toString(), type }] })
-        .catch(() => {});
-      texts.delete(key);
-      changed.fire([{ type: vscode.FileChangeType.Changed, uri: text }]);
-    };
     watchers.set(
       key,
       vscode.Disposable.from(
         watcher,
-        watcher.onDidCreate(tell(1)),
-        watcher.onDidChange(tell(2)),
-        watcher.onDidDelete(tell(3)),
+        watcher.onDidCreate(() => tell(text, 1)),
+        watcher.onDidChange(() => tell(text, 2)),
+        watcher.onDidDelete(() => tell(text, 3)),
       ),
     );
+  };
+
+  const tell = (text: vscode.Uri, type: 1 | 2 | 3): void => {
+    // In this order: the server forgets the old file before the editor asks for the new text.
+    const uri = vscode.Uri.parse(text.query).toString();
+    client.sendNotification('workspace/didChangeWatchedFiles', { changes: [{ uri, type }] }).catch(() => {});
+    texts.delete(text.toString());
+    changed.fire([{ type: vscode.FileChangeType.Changed, uri: text }]);
+  };
+
+  const renew = (model: vscode.Uri): void => {
+    for (const { uri } of vscode.workspace.textDocuments)
+      if (isOfModel(uri) && vscode.Uri.parse(uri.query).toString() === model.toString()) tell(uri, 2);
   };
 
   const files: vscode.FileSystemProvider = {
@@ -80,7 +93,7 @@ export function registerOnnxTextFiles(client: BaseLanguageClient, started: Promi
     rename: refuse,
   };
   for (const { uri } of vscode.workspace.textDocuments) follow(uri);
-  return vscode.Disposable.from(
+  const parts = vscode.Disposable.from(
     changed,
     ...[onnxTextScheme, onnxLayersScheme].map((scheme) =>
       vscode.workspace.registerFileSystemProvider(scheme, files, {
@@ -97,6 +110,7 @@ export function registerOnnxTextFiles(client: BaseLanguageClient, started: Promi
     }),
     { dispose: () => vscode.Disposable.from(...watchers.values()).dispose() },
   );
+  return { renew, dispose: () => parts.dispose() };
 }
 
 /** The text's address. Its query holds the whole address of the binary, so that any file system will do. */

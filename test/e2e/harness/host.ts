@@ -125,6 +125,13 @@ function serverProcesses(extensions: string): readonly LanguageServer[] {
     .map((id) => ({ id, kill: async () => void process.kill(Number(id), 'SIGKILL') }));
 }
 
+/** What the extension and its server wrote to the output channels of the editor. */
+function extensionLogs(state: string): readonly string[] {
+  return readdirSync(state, { recursive: true, encoding: 'utf8' })
+    .filter((file) => /layercost.*\.log$/i.test(file))
+    .map((file) => join(state, file));
+}
+
 interface Server {
   readonly process: ChildProcess;
   readonly logFile: string;
@@ -144,7 +151,7 @@ function hostOf(
     address,
     folder,
     languageServers,
-    log: () => readFileSync(server.logFile, 'utf8'),
+    log: () => [server.logFile, ...extensionLogs(state)].map((file) => readFileSync(file, 'utf8')).join('\n'),
     close: async () => {
       await end(server.process);
       rmSync(dirname(folder), { recursive: true, force: true });
