@@ -116,6 +116,38 @@ test.each([
   ]).toEqual(expected);
 });
 
+/** As timm takes queries, keys and values out of one projection. */
+const unbound = (call: string): string => `
+  - qkv: Linear(64, 192)
+  - parted: reshape((batch, 10, 3, 4, 16))
+  - turned: permute(2, 0, 3, 1, 4)
+  - q, k, v: unbind(dim=0)
+  - context: ${call}
+  - ct: permute(0, 2, 1, 3)
+  - merged: reshape((batch, 10, 64))
+  - out: Linear(64, 64)`;
+
+/**
+ * Gradients of queries, keys and values are put into one tensor, each by a copy of what lies tokens first, and that is copied once more
+ * to lie as the projection gave it. Of PyTorch 2.13 on a CPU, whose kernel of attention lays gradients out as the CUDA ones do:
+ * `aten::stack`, and `aten::copy_` of all three below `aten::reshape`.
+ */
+test('gradients of parts are put together, and laid out for the projection', () => {
+  const { training, operators } = lowered(
+    unbound('scaled_dot_product_attention(q, k, v)'),
+    '[batch, 10, 64]',
+    {},
+  );
+  const kernels = training.analysis.graph.operators.flatMap(({ index, type }) =>
+    type === 'Split' || type === 'Transpose' ? (operators[index]?.backwardData ?? []) : [],
+  );
+  const whole = 2 * 3 * 10 * 192 * 4;
+  expect(kernels.map((kernel) => [kernel.bytes, kernel.instructions?.kernel])).toEqual([
+    [whole, 'strided'],
+    [whole, 'strided'],
+  ]);
+});
+
 /** Of PyTorch 2.13 on a CPU: calls of `aten::copy_`, `aten::add` and `aten::add_` in forward, but for what `addmm` copies, by torch.profiler. */
 test.each([
   ['a linear layer adds its bias to what it read in order', inOrder, 0],

@@ -1,8 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { readMeasured } from '../../scripts/measured/readMeasured.ts';
+import { olderAttention } from '../../server/src/hardware/assumedShares.ts';
 import { type AttentionCurve, attentionCurveOf, curvesOf } from '../../server/src/hardware/curves.ts';
 import { findGpu } from '../../server/src/hardware/gpus.ts';
-import { attentionKernels } from '../../server/src/hardware/kernelEnvironment.ts';
+import { type AttentionKernel, attentionKernels } from '../../server/src/hardware/kernelEnvironment.ts';
 import { attentionTime } from '../../server/src/hardware/kernels/attentionTime.ts';
 import type { Rates } from '../../server/src/hardware/kernels/gemmTime.ts';
 import { kernelTime } from '../../server/src/hardware/kernelTime.ts';
@@ -102,6 +104,87 @@ describe('published runs', () => {
     const ratio = work / time / 1e12 / measured;
     expect(ratio).toBeGreaterThan(1 / 1.3);
     expect(ratio).toBeLessThan(1.3);
+  });
+});
+
+/** What the kernel that takes masks reaches of FlashAttention-2, of each published run. */
+describe('the memory-efficient kernel', () => {
+  const gpu = findGpu('a100-sxm-80gb');
+  const rows = readMeasured('measured', 'attention-masked.csv');
+
+  test.each(['forward', 'backward'] as const)('%s: the median of published runs', (pass) => {
+    const second = gpu && curvesOf(gpu).attention['flash-attention-2'];
+    if (gpu === undefined || second === undefined) throw new Error('A100 has no curve');
+    const peak = 312e12;
+    const own: Rates = {
+      multiprocessors: gpu.multiprocessors.value,
+      peak,
+      bandwidth: gpu.memoryBandwidth.value,
+    };
+    const shares = rows
+      .filter((row) => row.pass === pass)
+      .map((row) => {
+        const [sequences = 0, tokens = 0, size = 0, microseconds = 0] = [
+          row.sequences,
+          row.tokens,
+          row.size,
+          row.microseconds,
+        ].map(Number);
+        const run = { pass, sequences, queries: tokens, keys: tokens, size, causal: false };
+        const bytesMoved = 4 * sequences * tokens * size * 2;
+        return (attentionTime(own, second.curve, run, bytesMoved).time * 1e6) / microseconds;
+      })
+      .sort((a, b) => a - b);
+    expect(shares.length).toBeGreaterThanOrEqual(20);
+    expect(shares[Math.floor(shares.length / 2)]).toBeCloseTo(olderAttention['memory-efficient'][pass], 2);
+  });
+});
+
+describe('a mask decides the kernel', () => {
+  const given = { elements: 512 * 512, trained: false };
+  const trained = { elements: 512 * 512, trained: true };
+  const timeOf = (name: string, mask: AttentionShape['mask'], attention: AttentionKernel): number => {
+    const gpu = findGpu(name);
+    if (gpu === undefined) throw new Error(name);
+    return kernelTime(gpu, {
+      class: 'attention',
+      dtype: 'bf16',
+      flops: flops(4 * 512 ** 3 * 64),
+      operations: 0,
+      bytes: bytes(0),
+      launches: 1,
+      attention: {
+        pass: 'forward',
+        sequences: 512,
+        queries: 512,
+        keys: 512,
+        size: 64,
+        causal: false,
+        ...(mask === undefined ? {} : { mask }),
+      },
+      environment: { layout: 'channels-first', mixed: true, attention },
+    }).time;
+  };
+
+  /** Time beside the same without a mask: 1 where NVIDIA's kernel takes it. */
+  test.each([
+    ['h200-sxm', 'newest', given, 1],
+    ['b200', 'newest', given, 1],
+    ['h200-sxm', 'flash-attention-2', given, 1 / 0.63],
+    ['h200-sxm', 'flash-attention-2', trained, 1 / 0.63],
+    ['a100-sxm-80gb', 'newest', given, 1 / 0.63],
+    ['a100-sxm-80gb', 'newest', trained, 1 / 0.63],
+  ] as const)('%s, %s, %o', (name, attention, mask, expected) => {
+    expect(timeOf(name, mask, attention) / timeOf(name, undefined, attention)).toBeCloseTo(expected, 1);
+  });
+
+  test('on Hopper one that is trained is slower than NVIDIA’s kernel and FlashAttention-2', () => {
+    const [newest, second] = (['newest', 'flash-attention-2'] as const).map((kernel) =>
+      timeOf('h200-sxm', undefined, kernel),
+    );
+    const slow = timeOf('h200-sxm', trained, 'newest');
+    expect(slow).toBeGreaterThan(second ?? 0);
+    expect(slow).toBeGreaterThan(1.5 * (newest ?? 0));
   });
 });
 

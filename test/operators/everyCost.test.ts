@@ -135,7 +135,7 @@ const trafficText = ({ float32Elements, fixedBytes }: MemoryAccess): string =>
 
 const shapeText = (shape: object): string =>
   `(${Object.entries(shape)
-    .map(([name, value]) => `${name} ${String(value)}`)
+    .map(([name, value]) => `${name} ${typeof value === 'object' ? shapeText(value) : String(value)}`)
     .join(' ')})`;
 
 const savedText = (saved: SavedTensor): string =>

@@ -63,6 +63,9 @@ export interface Calibrated<Curve> {
   readonly ratio: Range;
 }
 
+/** Attention whose scores something is added to: by the newest PyTorch, and by the kernel that also gives the gradient of what is added. */
+export type MaskedAttention = 'newest-masked' | 'memory-efficient';
+
 export type RowKind = 'elementwise' | 'softmax' | 'normalization';
 
 export type CurveUnit = 'vector' | 'tensor';
@@ -86,7 +89,9 @@ export interface GpuCurves {
   >;
   readonly row: Readonly<Record<RowKind, Calibrated<RowCurve> | undefined>>;
   /** Of fused attention in half precision. */
-  readonly attention: Readonly<Record<AttentionKernel, Calibrated<AttentionCurve> | undefined>>;
+  readonly attention: Readonly<
+    Record<AttentionKernel | MaskedAttention, Calibrated<AttentionCurve> | undefined>
+  >;
 }
 
 /** Looked up once for each profile. */
@@ -165,7 +170,8 @@ function lookUp(gpu: GpuProfile): GpuCurves {
 /**
  * Hopper and Blackwell of data centers have kernels of their own: NVIDIA's, which PyTorch takes first there (PyTorch 2.14
  * aten/src/ATen/native/transformers/cuda/sdp_utils.cpp, `check_prefer_cudnn_attention`), and FlashAttention-3 and 4. Others
- * run FlashAttention-2, written for Ampere; older kernels reach a part of its rate.
+ * run FlashAttention-2, written for Ampere; older kernels reach a part of its rate. FlashAttention takes no mask, and NVIDIA's kernels none
+ * that has a gradient (the same file, `check_for_attn_mask` and `check_attn_mask_shape`): those run on the memory-efficient kernel.
  */
 function attentionCurves(gpu: GpuProfile): GpuCurves['attention'] {
   const found = (kernel: string, pass: string) =>
@@ -185,6 +191,7 @@ function attentionCurves(gpu: GpuProfile): GpuCurves['attention'] {
       : forward;
   };
   const second = of('flash-attention-2');
+  const memoryEfficient = slowed(second, olderAttention['memory-efficient']);
   const hasOwn = gpu.architecture === 'hopper' || gpu.architecture === 'blackwell';
   return {
     newest: hasOwn ? of('vendor') : second,
@@ -192,6 +199,8 @@ function attentionCurves(gpu: GpuProfile): GpuCurves['attention'] {
     'flash-attention-2': second,
     'flash-attention-1': slowed(second, olderAttention['flash-attention-1']),
     triton: slowed(second, olderAttention.triton),
+    'newest-masked': hasOwn ? of('vendor') : memoryEfficient,
+    'memory-efficient': memoryEfficient,
   };
 }
 
@@ -231,9 +240,17 @@ function slowed(
 ): Calibrated<AttentionCurve> | undefined {
   if (calibrated === undefined) return undefined;
   const { curve } = calibrated;
-  const shares = curve.shares.map(([size, share]) => [size, share * forward] as const);
-  const { backward: _, ...others } = curve;
-  return { ...calibrated, curve: { ...others, shares, gradients: backward / forward } };
+  const of = (shares: AttentionCurve['shares'], factor: number): AttentionCurve['shares'] =>
+    shares.map(([size, share]) => [size, share * factor] as const);
+  const { backward: gradients, ...others } = curve;
+  const slower = { ...others, shares: of(curve.shares, forward) };
+  return {
+    ...calibrated,
+    curve:
+      gradients === undefined
+        ? { ...slower, gradients: backward / forward }
+        : { ...slower, backward: { ...gradients, shares: of(gradients.shares, backward) } },
+  };
 }
 
 /**

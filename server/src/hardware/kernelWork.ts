@@ -18,7 +18,7 @@ export interface KernelWork {
   readonly matmuls?: readonly RepeatedMatmul[];
   /** Bytes per element of the operands of `matmuls`. */
   readonly bytesPerElement?: number;
-  /** Where `flops` are those of attention by one kernel without a mask. */
+  /** Where `flops` are those of attention by one kernel. */
   readonly attention?: AttentionShape;
   readonly rowLength?: number;
   /** Of a layer normalization by one kernel. */

@@ -321,6 +321,15 @@ export interface AttentionShape {
   readonly causal: boolean;
   /** The kernel draws which weights of attention are zeroed. */
   readonly dropped?: true;
+  /** What is added to the scores. */
+  readonly mask?: AttentionMask;
+}
+
+export interface AttentionMask {
+  /** Fewer than there are scores where it is repeated over sequences. */
+  readonly elements: number;
+  /** Whether it has a gradient, one for each score, as a bias by relative position. */
+  readonly trained: boolean;
 }
 
 /** A matmul inside a piece of work, or a convolution, which is an implicit one; and how often it is computed. */

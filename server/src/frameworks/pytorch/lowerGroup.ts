@@ -9,10 +9,9 @@ import { bytesOnGpu } from '../../model/elementType.ts';
 import type { Operator } from '../../model/graph.ts';
 import { bytes, flops } from '../../model/units.ts';
 import type { AttentionShape, BoundTensor, KernelClass, Work } from '../../operators/definition.ts';
-import { hasTrait } from '../../operators/operatorFacts.ts';
 import type { KeptTensor, LoweredOperator } from '../behaviour.ts';
 import type { OperatorType } from './autocast.ts';
-import { hasFoldedTriangle } from './foldedTriangle.ts';
+import { attentionShape, scoreGradients, sumOfScoreGradients } from './fusedAttention.ts';
 import type { FusedGroup } from './fusedGroups.ts';
 import { instructionsOfGroup } from './instructionBound.ts';
 
@@ -82,9 +81,12 @@ export function lowerGroup(
     ...(gathered === undefined ? { environment } : {}),
     ...rows,
   });
+  const shapeOf = (pass: AttentionShape['pass']): AttentionShape | undefined =>
+    attention ? attentionShape(training, group, forward.flops, pass) : undefined;
+  const back = shapeOf('backward');
   const shaped = (pass: AttentionShape['pass'], work: KernelWork): KernelWork => {
     const instructions = instructionsOfGroup(training, group, pass);
-    const shape = attention ? attentionShape(training, group, forward.flops, pass) : undefined;
+    const shape = pass === 'backward' ? back : shapeOf(pass);
     return {
       ...work,
       ...(instructions === undefined ? {} : { instructions }),
@@ -113,10 +115,15 @@ export function lowerGroup(
             kernel(
               backwardFlops,
               backwardOperations,
-              read + written * (attention ? 2 : 1) + inputGradients + 2 * again,
+              read +
+                written * (attention ? 2 : 1) +
+                inputGradients +
+                2 * again +
+                (back === undefined ? 0 : scoreGradients(back) * type.bytesPerElement),
               launchesBackward,
             ),
           ),
+          ...(back === undefined ? [] : sumOfScoreGradients(back, type.bytesPerElement, environment)),
           // Gradients come and go as the result lies.
           ...(given === 'across' ? [] : moves),
         ]
@@ -146,44 +153,6 @@ function keptOf(
   return kind !== 'normalization' || first === undefined || learned.length === 0
     ? learned
     : distinct([composite?.roles.input ?? first, ...learned]);
-}
-
-/**
- * `undefined` where a mask is given, which the fast kernels do not take (PyTorch 2.x
- * aten/src/ATen/native/transformers/cuda/sdp_utils.cpp, `check_for_attn_mask`). A lower triangle that the group itself
- * makes is `is_causal=True`, and so is a stored square, which exporters fold it to. `matmuls`: FLOPs of forward, 4 for each score and element of a head.
- */
-function attentionShape(
-  training: TrainingGraph,
-  { operators, composite }: FusedGroup,
-  matmuls: number,
-  pass: AttentionShape['pass'],
-): AttentionShape | undefined {
-  const types = operators.map((index) => training.analysis.graph.operators[index]);
-  const softmax = types.find((operator) => operator?.type === 'Softmax');
-  const scores = training.tensors.get(softmax?.outputs[0] ?? '');
-  const [queries = 0, keys = 0] = scores?.dimensions.slice(-2) ?? [];
-  const mask = composite?.roles.mask;
-  const isFolded = composite !== undefined && hasFoldedTriangle(training, composite);
-  if (scores === undefined || queries * keys === 0 || (mask !== undefined && !isFolded)) return undefined;
-  return {
-    pass,
-    sequences: scores.elements / (queries * keys),
-    queries,
-    keys,
-    size: matmuls / (4 * scores.elements),
-    causal: isFolded || types.some((operator) => operator?.type === 'Trilu'),
-    ...(operators.some((index) => isDrawn(training, index)) ? { dropped: true as const } : {}),
-  };
-}
-
-/** Dropout that is a view draws nothing: its share is 0, or nothing is trained. */
-function isDrawn({ analysis, costs }: TrainingGraph, index: number): boolean {
-  const operator = analysis.graph.operators[index];
-  const cost = costs[index];
-  return (
-    operator !== undefined && hasTrait(operator, 'random') && cost?.kind === 'known' && cost.class !== 'view'
-  );
 }
 
 interface GatheredTensor {

@@ -22,7 +22,7 @@ import { absorbed } from './lowerGroup.ts';
 import { copiedMatrices, matricesRead } from './matricesRead.ts';
 import { operandCasts } from './operandCasts.ts';
 import { operatorKernels } from './operatorKernels.ts';
-import { copiesOfTransposed } from './stridedCopies.ts';
+import { copiesOfTransposed, isGradientTransposed } from './stridedCopies.ts';
 import { liesInOrder } from './strides.ts';
 import { isView } from './viewStorage.ts';
 
@@ -50,7 +50,7 @@ export function operatorLowering(
     const { operator, cost, type } = typed;
     if (inPyTorch(operator)?.view === 'permute') return lowerTranspose(step, typed, groups);
     if (step.copies.has(operator.index)) return lowerCopy(step, typed);
-    if (inPyTorch(operator)?.view === 'split') return lowerSplit(step, typed);
+    if (inPyTorch(operator)?.view === 'split') return lowerSplit(step, typed, groups);
     if (isView(cost, operator)) return lowerView(step, typed);
     const isFolded = isFoldedBias(training, step.layout, operator);
     const casts = castsOf({ ...typed, inputs: operator.inputs, class: cost.class });
@@ -163,15 +163,27 @@ const keptBySelect = ({ attributes }: Operator, whole: readonly number[]): reado
 
 const productOf = (sizes: readonly number[]): number => sizes.reduce((product, size) => product * size, 1);
 
-/** Views, whose gradients are put together again (PyTorch 2.x torch/csrc/autograd/FunctionsManual.cpp, `split_backward`). */
-function lowerSplit(step: EagerStep, { operator, type, environment }: TypedOperator): LoweredOperator {
-  const { training, mode } = step;
+/**
+ * Views, whose gradients are put together again (PyTorch 2.x torch/csrc/autograd/FunctionsManual.cpp, `split_backward`,
+ * `unbind_backward`). Those of queries, keys and values lie tokens first where attention read them so, and are copied element by element.
+ */
+function lowerSplit(
+  step: EagerStep,
+  { operator, type, environment }: TypedOperator,
+  groups: ReadonlyMap<number, FusedGroup>,
+): LoweredOperator {
+  const { training, mode, layout } = step;
   const view = { ...absorbed(type), view: true };
   const [source = ''] = operator.inputs;
   const learns = mode === 'training' && training.requiresGradient.has(source) && operator.outputs.length > 1;
   if (!learns) return view;
-  const elements = entryAt(training.tensors, source).elements;
-  return { ...view, backwardData: [elementwiseKernel(2 * elements * type.bytesPerElement, 0, environment)] };
+  const { elements } = entryAt(training.tensors, source);
+  const isStrided = operator.outputs.some((part) => isGradientTransposed(training, layout, part, groups));
+  const copied = isStrided ? { elements, kernel: 'strided' as const } : undefined;
+  return {
+    ...view,
+    backwardData: [elementwiseKernel(2 * elements * type.bytesPerElement, 0, environment, copied)],
+  };
 }
 
 /** A reshape that writes out what is repeated, whose gradient is summed where it was, or a cast of the model's own. */

@@ -8,6 +8,7 @@ import type { KnownCost, Work } from '../../operators/definition.ts';
 import { definitionOf } from '../../operators/registry.ts';
 import type { OperatorType } from './autocast.ts';
 import { bytesOf, noKernels, type TypedOperator } from './eagerStep.ts';
+import { sumOfScoreGradients } from './fusedAttention.ts';
 
 interface PassKernels {
   readonly forward: readonly KernelWork[];
@@ -113,6 +114,10 @@ function backwardDataOf(typed: TypedOperator): readonly KernelWork[] {
   const kernels = kernelOf(typed, cost.backwardData);
   const [whole] = kernels;
   const made = definitionOf(operator)?.pytorch.backwardKernels;
+  if (whole?.attention !== undefined) {
+    const { type, environment } = typed;
+    return [...kernels, ...sumOfScoreGradients(whole.attention, type.bytesPerElement, environment)];
+  }
   if (whole === undefined || made === undefined) return kernels;
   return made.map((kernel): KernelWork => {
     if (kernel.share < 1) return { ...whole, bytes: bytes(whole.bytes * kernel.share) };

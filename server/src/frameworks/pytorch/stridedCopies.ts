@@ -12,7 +12,14 @@ import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { Operator } from '../../model/graph.ts';
 import { inPyTorch } from '../../operators/operatorFacts.ts';
 import type { FusedGroup } from './fusedGroups.ts';
-import { contiguous, permuted, type Strided, stridesOfView } from './strides.ts';
+import {
+  contiguous,
+  elementwiseStrides,
+  liesInOrder,
+  permuted,
+  type Strided,
+  stridesOfView,
+} from './strides.ts';
 
 /** How often the output of a `Transpose` is copied forward, and its gradient backward. */
 export interface StridedCopies {
@@ -50,7 +57,7 @@ export function copiesOfTransposed(
     reshaped += 1;
     if (!isRead && inPyTorch(consumer)?.operands !== 'contiguous') forward += 1;
   }
-  const isOrdered = reshaped > 0 || isNormalizedNext(training, output);
+  const isOrdered = reshaped > 0 || isNormalizedNext(training, output) || isPartedNext(training, output);
   if (!isOrdered || !training.requiresGradient.has(source)) return { forward, backward: 0 };
   const wanted = shapeWritten(training, source, groups);
   const back = permuted(contiguous(given.sizes), inverse(order));
@@ -103,6 +110,29 @@ function isNormalizedNext(training: TrainingGraph, name: string, sums = 1): bool
         sums > 0 &&
         isNormalizedNext(training, consumer.outputs[0] ?? '', sums - 1)),
   );
+}
+
+/** Whether a tensor is parted: the gradients of its parts are put into one that lies in order. */
+const isPartedNext = (training: TrainingGraph, name: string): boolean =>
+  readersOf(training, name).some(
+    ({ consumer }) => inPyTorch(consumer)?.view === 'split' && consumer.outputs.length > 1,
+  );
+
+/**
+ * Whether the gradient of a part comes from attention in another order than its axes say: it lies as attention read the part, but in
+ * memory of its own.
+ */
+export function isGradientTransposed(
+  training: TrainingGraph,
+  layout: (name: string) => Strided | undefined,
+  part: string,
+  groups: ReadonlyMap<number, FusedGroup>,
+): boolean {
+  const lies = layout(part);
+  if (lies === undefined || liesInOrder(elementwiseStrides([lies], lies.sizes))) return false;
+  const { shapeArithmetic } = training.analysis.costing.auxiliary;
+  const readers = readersOf(training, part).filter(({ consumer }) => !shapeArithmetic[consumer.index]);
+  return readers.length > 0 && readers.every(({ consumer }) => isReadByAttention(training, consumer, groups));
 }
 
 /** The shape that a reader makes of a tensor before it computes; `undefined` where it takes any strides. */

@@ -9,9 +9,10 @@ import type {
 import { attentionBackward, attentionDropout, tf32Across } from '../assumedShares.ts';
 import type { GpuProfile } from '../clusterProfile.ts';
 import { type ComputePath, computePath } from '../computePath.ts';
-import { type Calibrated, curveLayoutOf, curvesOf } from '../curves.ts';
+import { type Calibrated, curveLayoutOf, curvesOf, type MaskedAttention } from '../curves.ts';
 import { fp32MatmulShare } from '../fp32Matmuls.ts';
 import { findGpu } from '../gpus.ts';
+import type { AttentionKernel } from '../kernelEnvironment.ts';
 import type { KernelWork } from '../kernelWork.ts';
 import { attentionTime } from './attentionTime.ts';
 import { type BodyTime, joined, ofCycles, scaled, spreadOver } from './bodyTime.ts';
@@ -98,7 +99,7 @@ const fewestQueries = 64;
 /** In half precision on tensor cores; fp32 has other kernels, of which none was measured. */
 function timeOfAttention(gpu: GpuProfile, work: KernelWork, shape: AttentionShape): BodyTime | undefined {
   const { actual, unit } = computePath(gpu, work.dtype);
-  const curve = curvesOf(gpu).attention[work.environment?.attention ?? 'newest'];
+  const curve = curvesOf(gpu).attention[attentionKernel(work.environment?.attention ?? 'newest', shape)];
   const isHalf = unit === 'tensor' && (actual === 'fp16' || actual === 'bf16');
   if (curve === undefined || !isHalf || shape.queries < fewestQueries) return undefined;
   const body = spreadOver(
@@ -114,6 +115,14 @@ function timeOfAttention(gpu: GpuProfile, work: KernelWork, shape: AttentionShap
   if (shape.pass === 'forward') return body;
   const { middle, low, high } = attentionBackward.share;
   return { ...body, low: (body.low * middle) / high, high: (body.high * middle) / low };
+}
+
+function attentionKernel(
+  asked: AttentionKernel,
+  { mask }: AttentionShape,
+): AttentionKernel | MaskedAttention {
+  if (mask === undefined) return asked;
+  return asked === 'newest' && !mask.trained ? 'newest-masked' : 'memory-efficient';
 }
 
 /**

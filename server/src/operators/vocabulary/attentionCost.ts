@@ -75,11 +75,16 @@ export function attentionCost(
   const { rows, keys, size, valueSize } = sizes;
   const scores = rows * keys;
   const projected = options.projection?.flops ?? 0;
-  // Fused kernels that are fast take no mask, and a projection is a matmul beside them.
-  const isAlone = options.projection === undefined && tensorOrNone(context, options.mask) === undefined;
+  const mask = tensorOrNone(context, options.mask);
+  const isTrained =
+    options.mask !== undefined && mask !== undefined && context.gradient(options.mask) !== 'none';
   const shape = (pass: AttentionShape['pass']): { readonly attention?: AttentionShape } => {
-    const attention = isAlone ? shapeOf(sizes, pass, options.causal === true) : undefined;
-    return attention === undefined ? {} : { attention };
+    // A projection is a matmul beside it.
+    const whole =
+      options.projection === undefined ? shapeOf(sizes, pass, options.causal === true) : undefined;
+    if (whole === undefined) return {};
+    if (mask === undefined) return { attention: whole };
+    return { attention: { ...whole, mask: { elements: mask.elements, trained: isTrained } } };
   };
   const forward = work({
     flops: 2 * scores * (size + valueSize) + projected,
@@ -95,7 +100,11 @@ export function attentionCost(
     flops: 2 * scores * asked,
     recomputedFlops: 2 * scores * (size + 2 * (size + valueSize) - asked),
     operations: 10 * scores,
-    traffic: trafficOf(...tensors, output, output, ...tensors),
+    // The gradient of a mask is one for each score.
+    traffic: addTraffic(trafficOf(...tensors, output, output, ...tensors), {
+      float32Elements: isTrained ? scores : 0,
+      fixedBytes: 0,
+    }),
     ...shape('backward'),
   });
   const matmul = work({ flops: projected, traffic: trafficOf(output, ...tensors) });

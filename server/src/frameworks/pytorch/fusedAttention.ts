@@ -1,0 +1,72 @@
+/** What one kernel of attention computes where a group of operators wrote it out: its shape, and the gradient of a trained mask. */
+
+import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
+import type { KernelEnvironment } from '../../hardware/kernelEnvironment.ts';
+import type { KernelWork } from '../../hardware/kernelWork.ts';
+import type { AttentionShape } from '../../operators/definition.ts';
+import { hasTrait } from '../../operators/operatorFacts.ts';
+import { elementwiseKernel } from './elementwiseKernel.ts';
+import { hasFoldedTriangle } from './foldedTriangle.ts';
+import type { FusedGroup } from './fusedGroups.ts';
+
+/**
+ * A lower triangle that the group itself makes is `is_causal=True`, and so is a stored square, which exporters fold it to. `matmuls`: FLOPs
+ * of forward, 4 for each score and element of a head.
+ */
+export function attentionShape(
+  training: TrainingGraph,
+  { operators, composite }: FusedGroup,
+  matmuls: number,
+  pass: AttentionShape['pass'],
+): AttentionShape | undefined {
+  const scores = scoresOf(training, operators);
+  const [queries = 0, keys = 0] = scores?.dimensions.slice(-2) ?? [];
+  const name = composite?.roles.mask;
+  const mask = training.tensors.get(name ?? '');
+  const isFolded = composite !== undefined && hasFoldedTriangle(training, composite);
+  if (scores === undefined || queries * keys === 0) return undefined;
+  return {
+    pass,
+    sequences: scores.elements / (queries * keys),
+    queries,
+    keys,
+    size: matmuls / (4 * scores.elements),
+    causal: isFolded || operators.some((index) => training.analysis.graph.operators[index]?.type === 'Trilu'),
+    ...(operators.some((index) => isDrawn(training, index)) ? { dropped: true as const } : {}),
+    ...(name === undefined || mask === undefined || isFolded
+      ? {}
+      : { mask: { elements: mask.elements, trained: training.requiresGradient.has(name) } }),
+  };
+}
+
+function scoresOf({ analysis, tensors }: TrainingGraph, operators: FusedGroup['operators']) {
+  const softmax = operators.find((index) => analysis.graph.operators[index]?.type === 'Softmax');
+  return tensors.get(analysis.graph.operators[softmax ?? -1]?.outputs[0] ?? '');
+}
+
+/** The gradients of all scores, which a kernel of attention gives for a mask that is trained. */
+export const scoreGradients = ({ mask, sequences, queries, keys }: AttentionShape): number =>
+  mask?.trained === true ? sequences * queries * keys : 0;
+
+/**
+ * Where such a mask was repeated, another kernel sums them (PyTorch 2.x tools/autograd/derivatives.yaml,
+ * `_scaled_dot_product_efficient_attention_backward`, and the gradient of `expand`).
+ */
+export function sumOfScoreGradients(
+  shape: AttentionShape,
+  bytesPerElement: number,
+  environment: KernelEnvironment,
+): readonly KernelWork[] {
+  const scores = scoreGradients(shape);
+  if (shape.mask === undefined || scores <= shape.mask.elements) return [];
+  return [elementwiseKernel((scores + shape.mask.elements) * bytesPerElement, scores, environment)];
+}
+
+/** Dropout that is a view draws nothing: its share is 0, or nothing is trained. */
+function isDrawn({ analysis, costs }: TrainingGraph, index: number): boolean {
+  const operator = analysis.graph.operators[index];
+  const cost = costs[index];
+  return (
+    operator !== undefined && hasTrait(operator, 'random') && cost?.kind === 'known' && cost.class !== 'view'
+  );
+}
