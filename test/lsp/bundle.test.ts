@@ -69,6 +69,7 @@ it('refuses what is asked before it is initialized, and after it was asked to sh
 it('runs as a worker with nothing but what a browser has', async () => {
   const sent: { id?: number; result?: { capabilities?: unknown } }[] = [];
   const held: string[] = [];
+  let grant: (() => void) | undefined;
   const scope: Record<string, unknown> = {
     // By which a script knows that it is a worker.
     importScripts: () => {
@@ -88,8 +89,13 @@ it('runs as a worker with nothing but what a browser has', async () => {
     navigator: {
       userAgent: 'a browser',
       locks: {
-        request: async (name: string) => {
+        request: (name: string, hold: () => Promise<void>) => {
           held.push(name);
+          return new Promise<void>((resolve) => {
+            grant = () => {
+              hold().then(resolve, resolve);
+            };
+          });
         },
       },
     },
@@ -107,7 +113,11 @@ it('runs as a worker with nothing but what a browser has', async () => {
   const receive = scope.onmessage;
   if (typeof receive !== 'function') throw new Error('the worker listens to no messages');
   receive({ data: { jsonrpc: '2.0', id: 1, method: 'initialize', params } });
-  await expect.poll(() => sent.find(({ id }) => id === 1)?.result?.capabilities).toBeDefined();
   // By which the client learns of its end.
   expect(held).toEqual(['layercost-server-1']);
+  // The client asks for the lock after the first message, and takes a worker that does not hold it for dead.
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  expect(sent).toEqual([]);
+  grant?.();
+  await expect.poll(() => sent.find(({ id }) => id === 1)?.result?.capabilities).toBeDefined();
 });
