@@ -236,6 +236,23 @@ describe('merged segments', () => {
   });
 });
 
+describe('shares of the timeline', () => {
+  const piece = (start: number, end: number) => ({ name: 'm', kind: 'message' as const, start, end });
+  it.each([
+    ['pieces at once count once', [piece(0, 0.6), piece(0.2, 0.5), piece(0.4, 1)], '100 %'],
+    ['what lies beyond the drawn part does not count', [piece(-1, 0.25), piece(0.75, 3)], '50 %'],
+  ])('%s', (_, segments, expected) => {
+    const { table } = timelineChart({
+      from: 0,
+      until: 1,
+      pieces: 'layers',
+      note: '',
+      lanes: [{ title: 'NCCL', segments }],
+    });
+    expect(table?.rows.map((row) => row[3])).toEqual([expected]);
+  });
+});
+
 describe('names of points', () => {
   const within = { left: 0, top: 0, right: 200, bottom: 100 };
   const point = (x: number, y: number, name: string) => ({ x, y, radius: 6, name });

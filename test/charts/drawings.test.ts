@@ -48,7 +48,7 @@ const lanes = [
     title: 'GPU',
     segments: [
       piece('a', 'forward', 0.02, 0.3),
-      piece('b', 'backward', 0.3, 0.7),
+      { ...piece('b', 'backward', 0.3, 0.7), idle: 0.3 },
       piece('', 'wait', 0.7, 0.8),
       piece('all', 'update', 0.8, 0.95),
     ],

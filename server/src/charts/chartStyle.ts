@@ -77,6 +77,8 @@ ${curves.map((colour, index) => `.chart .band-${index + 1} { fill: var(--${colou
 .chart .backward { fill: var(--purple); }
 .chart .update { fill: var(--green); }
 .chart .launch { fill: var(--grey); }
+.chart .idle { fill: var(--ground); fill-opacity: .72; stroke: none; pointer-events: none; }
+.chart .idle-key { fill: var(--grey); fill-opacity: .3; }
 .chart .message { fill: var(--orange); }
 .chart .input { fill: var(--yellow); }
 .chart .runtime { fill: var(--text); fill-opacity: .28; }

@@ -8,9 +8,12 @@ export interface Segment {
   /** In seconds. */
   readonly start: number;
   readonly end: number;
+  /** In seconds, of it: the resource has nothing to do yet. Left out, none. */
+  readonly idle?: number;
 }
 
 export interface MergedSegment extends Segment {
+  readonly idle: number;
   /** How many pieces it stands for. */
   readonly count: number;
   /** Of the last of them. */
@@ -37,6 +40,7 @@ export function mergeSegments(
       kind: longestKind(run),
       start: first.start,
       end: last.end,
+      idle: run.reduce((total, { idle = 0 }) => total + idle, 0),
       count: run.length,
     });
     run = [];

@@ -52,6 +52,7 @@ export function timelineChart({ lanes, from, until, pieces, summary, note }: Tim
   const kinds = titles.filter(([kind]) =>
     lanes.some(({ segments }) => segments.some((each) => each.kind === kind)),
   );
+  const isIdle = drawn.some(({ segments }) => segments.some(showsIdle));
   return chartOf({
     name: 'timeline',
     title: 'Timeline of a step',
@@ -60,7 +61,7 @@ export function timelineChart({ lanes, from, until, pieces, summary, note }: Tim
     height: bottom + 28,
     body: [
       stripes('timeline-wait', 'wait-ground'),
-      ...legend(kinds, left, 4),
+      ...legend(isIdle ? [...kinds, idleKey] : kinds, left, 4),
       ...bottomAxis(scale, plot, (time) => formatTime(seconds(time))),
       ...drawn.flatMap(({ title, segments }, index) => {
         const y = top + index * (laneHeight + laneGap) + laneGap / 2;
@@ -72,12 +73,15 @@ export function timelineChart({ lanes, from, until, pieces, summary, note }: Tim
     ],
     table: {
       columns: ['lane', 'kind', 'time', 'share'],
-      rows: lanes.flatMap(({ title, segments }) =>
-        titles.flatMap(([kind, name]) => {
-          const time = timeOf(segments, kind);
-          return time === 0 ? [] : [[title, name, formatTime(seconds(time)), share(time / (until - from))]];
-        }),
-      ),
+      rows: lanes.flatMap(({ title, segments }) => {
+        const shown = segments.flatMap((segment) => clipped(segment, from, until));
+        const row = (name: string, time: number): readonly (readonly string[])[] =>
+          time === 0 ? [] : [[title, name, formatTime(seconds(time)), share(time / (until - from))]];
+        return [
+          ...titles.flatMap(([kind, name]) => row(name, timeWith(shown, kind))),
+          ...row('in these, GPU waits for launches', idleOf(shown)),
+        ];
+      }),
     },
   });
 }
@@ -101,29 +105,57 @@ function segmentBar(
   y: number,
   at: (time: number) => number,
 ): readonly string[] {
-  const { name, lastName, kind, start, end, count } = segment;
+  const { name, lastName, kind, start, end, idle, count } = segment;
   const box: Box = { left: at(start), right: at(end), top: y, bottom: y + laneHeight };
   const isPass = kind === 'forward' || kind === 'backward';
   const one = isPass && !isOfLayers ? `micro-batch ${name}` : name;
   const what = count === 1 ? one : `${count} pieces, ${one} to ${lastName}`;
-  const text = fitLabel(count === 1 ? name : '', box.right - box.left - 8);
+  const idleShare = showsIdle(segment) ? idle / (end - start) : 0;
+  const text = idleShare > mostBehindText ? '' : fitLabel(count === 1 ? name : '', box.right - box.left - 8);
   const isLayer = isOfLayers && (isPass || kind === 'launch');
   return [
     bar(box, kind, {
-      note: `${what}: ${kind === 'wait' ? 'the GPU waits' : kind}, ${formatTime(seconds(end - start))}`,
+      note: `${what}: ${kind === 'wait' ? 'the GPU waits' : kind}, ${formatTime(seconds(end - start))}${idleShare === 0 ? '' : `, of which the GPU waits ${formatTime(seconds(idle))} for launches`}`,
       ...(isLayer ? { layer: name } : {}),
     }),
+    ...(idleShare === 0 ? [] : [bar({ ...box, bottom: y + laneHeight * idleShare }, 'idle')]),
     ...(text === '' || kind === 'wait' ? [] : [label(box.left + 4, y + 17, text, 'inside')]),
   ];
 }
 
+/** A bar is paler from its top by the share that the GPU waits for launches: thousands of thin gaps would not be seen. */
+const idleKey = ['idle-key', 'pale: GPU waits for launches'] as const;
+
+/** From a pixel of a lane's height. */
+const showsIdle = ({ idle, start, end }: MergedSegment): boolean => idle * laneHeight >= end - start;
+
+/** Of a bar's height: text behind the pale part would not be read. */
+const mostBehindText = 0.25;
+
 function clipped(segment: TimelineSegment, from: number, until: number): readonly TimelineSegment[] {
   const [start, end] = [Math.max(segment.start, from), Math.min(segment.end, until)];
-  return end > start ? [{ ...segment, start, end }] : [];
+  if (end <= start) return [];
+  const { idle } = segment;
+  const shown = (end - start) / (segment.end - segment.start);
+  return [{ ...segment, start, end, ...(idle === undefined ? {} : { idle: idle * shown }) }];
+}
+
+/** How long a lane has pieces of a kind: those that run at once are counted once. Segments in the order of their start. */
+function timeWith(segments: readonly TimelineSegment[], kind: TimelineKind): number {
+  let [total, until] = [0, Number.NEGATIVE_INFINITY];
+  for (const { kind: own, start, end } of segments) {
+    if (own !== kind) continue;
+    total += Math.max(0, end - Math.max(start, until));
+    until = Math.max(until, end);
+  }
+  return total;
 }
 
 const timeOf = (segments: readonly TimelineSegment[], kind: TimelineKind): number =>
   segments.reduce((total, each) => total + (each.kind === kind ? each.end - each.start : 0), 0);
+
+const idleOf = (segments: readonly TimelineSegment[]): number =>
+  segments.reduce((total, { idle = 0 }) => total + idle, 0);
 
 const share = (part: number): string => `${(part * 100).toFixed(part < 0.1 ? 1 : 0)} %`;
 
@@ -134,7 +166,15 @@ function summaryOf(lanes: readonly TimelineLane[], step: number, note: string): 
       ? []
       : [`${title} ${formatTime(seconds(time))}`];
   });
-  return `Of ${formatTime(seconds(step))}: ${busy.join(', ')}.${noteText(note)}`;
+  const idle = lanes.reduce((total, { segments }) => total + idleOf(segments), 0);
+  const waits =
+    idle / step < leastIdle
+      ? ''
+      : ` In these the GPU waits ${formatTime(seconds(idle))} for the host to launch kernels.`;
+  return `Of ${formatTime(seconds(step))}: ${busy.join(', ')}.${waits}${noteText(note)}`;
 }
+
+/** Of the step: less is not worth a sentence. */
+const leastIdle = 0.01;
 
 const noteText = (note: string): string => (note === '' ? '' : ` ${note}`);

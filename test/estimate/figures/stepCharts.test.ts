@@ -116,6 +116,10 @@ describe.each(steps)('%s with %j', (file, request) => {
     if (passes > 1) return;
     const waits = timeline.exposedTime + timeline.exposedInputTime;
     expect(Math.abs(timeOf(true) - waits) / span).toBeLessThan(1e-3);
+    const idle = stream.reduce((total, segment) => total + (segment.idle ?? 0), 0);
+    // Of a piece that waited for a message, slowing by messages cannot be told from waiting for the host.
+    const doubt = timeline.slowedTime > 0 ? 0.02 : 1e-3;
+    expect(Math.abs(idle - timeline.hostTime) / span).toBeLessThan(doubt);
   });
 
   it('the top of the stacked memory is the peak of the report with driver and framework', () => {

@@ -5,6 +5,7 @@
 
 import { floatAt, intAt } from '../../model/at.ts';
 import { type SentMessage, type StepTimeline, stepTimes } from '../../schedule/stepTimeline.ts';
+import type { LaunchedWork } from '../../schedule/stepWork.ts';
 import { layerOfOperators } from '../layerCosts.ts';
 import { passesOf, type StepPlan, workOf } from '../plan/stepPlan.ts';
 
@@ -21,6 +22,8 @@ export interface LaneEvent {
   readonly phase: 'forward' | 'backward' | 'update' | 'communication' | 'input';
   readonly start: number;
   readonly end: number;
+  /** Of it, from its start: the GPU has nothing to run until the host has launched it. Left out, none. */
+  readonly idle?: number;
   readonly facts?: Readonly<Record<string, unknown>>;
 }
 
@@ -72,14 +75,20 @@ function computeEvents(
   const { training, scenario } = plan;
   const { graph, layers } = training.analysis;
   const layerOf = layerOfOperators(training);
-  const { forward, backward, update, input } = workOf(plan, 'middle');
+  const { forward, backward, update, input, slowing } = workOf(plan, 'middle');
   const launches: LaneEvent[] = [];
   const kernels: LaneEvent[] = [];
   const isHeldByInput = input !== undefined && input.ahead !== 'reading and copying';
   let launched = (isHeldByInput ? timeline.exposedInputTime : 0) + startOfLastPass(plan, timeline);
   let computed = 0;
   const passes = passesOf(scenario);
-  const add = (index: number, phase: LaneEvent['phase'], host: number, all: number, end: number): void => {
+  const add = (
+    index: number,
+    phase: LaneEvent['phase'],
+    { host, device }: { readonly host: number; readonly device: number },
+    all: number,
+    end: number,
+  ): void => {
     const time = all / passes;
     const operator = graph.operators[index];
     const name = layers[intAt(layerOf, index)]?.name ?? operator?.name ?? '';
@@ -88,25 +97,36 @@ function computeEvents(
     launched += host;
     // Passes of a step may wait for the host differently.
     const start = Math.max(end - time, computed);
-    if (time > 0) kernels.push({ name, phase, start, end, facts });
+    // Of a piece behind a wait for a message, the host's part came before that wait.
+    const isHeldUp = start - computed > 1e-9 * timeline.step;
+    const waited = slowing === undefined || isHeldUp ? time - device : launched - start;
+    const idle = Math.min(end - start, Math.max(0, waited));
+    if (time > 0) kernels.push({ name, phase, start, end, facts, ...(idle > 0 ? { idle } : {}) });
     computed = end;
   };
   const last = graph.operators.length - 1;
   for (const [index, end] of timeline.forwardEnds.entries()) {
-    add(index, 'forward', floatAt(forward.host, index), floatAt(timeline.forward, index), end);
+    add(index, 'forward', pieceAt(forward, index), floatAt(timeline.forward, index), end);
   }
   for (const [at, end] of timeline.backwardEnds.entries()) {
-    add(last - at, 'backward', floatAt(backward.host, at), floatAt(timeline.backward, at), end);
+    add(last - at, 'backward', pieceAt(backward, at), floatAt(timeline.backward, at), end);
   }
   const facts = { optimizer: scenario.optimizer };
   if (update.host > 0) {
     launches.push({ name: 'update', phase: 'update', start: launched, end: launched + update.host, facts });
   }
+  const idleShare = timeline.updateTime > 0 ? timeline.updateHostTime / timeline.updateTime : 0;
   for (const { time, end } of timeline.updates) {
-    kernels.push({ name: 'update', phase: 'update', start: end - time, end, facts });
+    const idle = idleShare > 0 ? { idle: time * idleShare } : {};
+    kernels.push({ name: 'update', phase: 'update', start: end - time, end, facts, ...idle });
   }
   return { launches, kernels };
 }
+
+const pieceAt = ({ host, device }: LaunchedWork, at: number) => ({
+  host: floatAt(host, at),
+  device: floatAt(device, at),
+});
 
 /** One event for each stage, on its channel. */
 function messageEvents(

@@ -25,13 +25,14 @@ export function stepTimelineFigure(plan: StepPlan, timeline: StepTimeline): Time
 }
 
 const segmentOf = (
-  { name, phase, start, end }: LaneEvent,
+  { name, phase, start, end, idle }: LaneEvent,
   resource: StepLane['resource'],
 ): TimelineSegment => ({
   name,
   kind: resource === 'host' ? 'launch' : kinds[phase],
   start,
   end,
+  ...(idle === undefined ? {} : { idle }),
 });
 
 const kinds: Readonly<Record<LaneEvent['phase'], TimelineKind>> = {
