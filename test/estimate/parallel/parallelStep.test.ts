@@ -64,6 +64,18 @@ test.each<FrameworkChoice>([
   expect(parallel?.layers.map(({ time }) => time)).toEqual(cost?.layers.map(({ time }) => time));
 });
 
+test.each<ParallelScenario>([
+  { ...one, pipeline: 2 },
+  { ...one, pipeline: 2, tensor: 2 },
+])(
+  'no more is exposed than is sent, also where messages slow the last backward: $pipeline × $tensor',
+  (parallel) => {
+    const { time } = costOf(parallel, { framework: { name: 'megatron', options: {} } }).totals;
+    expect(time.exposedCommunication).toBeGreaterThan(0);
+    expect(time.exposedCommunication).toBeLessThanOrEqual(time.communication ?? Number.NaN);
+  },
+);
+
 it('degrees of 1 are no parallelism', () => {
   const { parallel, scenario } = costOf({ tensor: 1, pipeline: 1 });
   expect(parallel).toBeUndefined();

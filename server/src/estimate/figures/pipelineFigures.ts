@@ -7,6 +7,8 @@ import { formatPercent, formatTime } from '../../model/format.ts';
 import { seconds } from '../../model/units.ts';
 import { runtimeReserve } from '../memory/reservedMemory.ts';
 import { bubbleOf, type LaidOutStep } from '../parallel/laidOutStep.ts';
+import type { StagePlan } from '../parallel/parallelPlan.ts';
+import { timesOf } from '../plan/stepPlan.ts';
 
 /** More lanes than this are not read: some of all ranks are drawn, the first and the last among them. */
 const mostRanks = 16;
@@ -32,12 +34,14 @@ export function laneOf({ times, plan }: LaidOutStep, rank: number): TimelineLane
   const { actions, ends } = times.timeline;
   const own = itemAt(plan.ranks, rank);
   const { rest, update } = itemAt(times.ranks, rank);
+  const idleShares = plan.stages.map(idleShare);
   const segments: TimelineSegment[] = itemAt(actions, rank).map(
     ({ pass, stage, microBatch, start, end }) => ({
       name: own.length === 1 ? `${microBatch + 1}` : `${microBatch + 1} of stage ${stage + 1}`,
       kind: pass === 'forward' ? 'forward' : 'backward',
       start,
       end,
+      idle: (end - start) * itemAt(idleShares, stage),
     }),
   );
   const end = floatAt(ends, rank);
@@ -53,6 +57,13 @@ export function laneOf({ times, plan }: LaidOutStep, rank: number): TimelineLane
       times.step,
     ),
   };
+}
+
+/** Of forward and backward of a stage: the GPU has nothing to run until the host has launched it. */
+function idleShare({ plan }: StagePlan): number {
+  const { hostTime, updateHostTime, forwardTime, backwardTime } = timesOf(plan, 'middle');
+  const busy = forwardTime + backwardTime;
+  return busy > 0 ? Math.min(1, (hostTime - updateHostTime) / busy) : 0;
 }
 
 /** What a worker of each rank needs where it needs the most. */

@@ -122,6 +122,9 @@ function totalsOf(laidOut: LaidOutStep, exact: boolean): Omit<TotalCost, 'memory
   const lines = slowest.map((stage) => timesOf(stage.plan, 'middle'));
   const hostTime = seconds(lines.reduce((total, line) => total + line.hostTime, 0));
   const work = workOfStages(plan, passes);
+  const communication = communicationOf(laidOut);
+  const rest = Math.max(0, own.rest - own.update);
+  const exposed = Math.min(rest, communication);
   const step = seconds(times.step);
   const samples = scenario.globalBatch ?? training.batch * passes * layout.replicas;
   const tokens = tokensPerSample(training);
@@ -138,12 +141,10 @@ function totalsOf(laidOut: LaidOutStep, exact: boolean): Omit<TotalCost, 'memory
       input: null,
       exposedInput: null,
       forward: seconds(own.forward * passes),
-      backward: seconds(own.backward * passes),
-      communication: seconds(
-        lines.reduce((total, line) => total + line.communicationTime, 0) +
-          slowest.reduce((total, stage) => total + stage.sharedGradients.middle, 0),
-      ),
-      exposedCommunication: exact ? seconds(Math.max(0, own.rest - own.update)) : null,
+      // Messages of the last pass slow its backward, too, and the host issues them: that is no waiting for what is sent.
+      backward: seconds(own.backward * passes + rest - exposed),
+      communication: seconds(communication),
+      exposedCommunication: exact ? seconds(exposed) : null,
       update: seconds(own.update),
       waitingForHost: hostTime,
       step,
@@ -172,6 +173,13 @@ function totalsOf(laidOut: LaidOutStep, exact: boolean): Omit<TotalCost, 'memory
     exact,
   };
 }
+
+/** Of all messages between copies that the rank that ends last sends, hidden or not. */
+const communicationOf = ({ plan, times: { slowest } }: LaidOutStep): number =>
+  stagesOf(plan, slowest).reduce(
+    (total, stage) => total + timesOf(stage.plan, 'middle').communicationTime + stage.sharedGradients.middle,
+    0,
+  );
 
 /** FLOPs of one GPU of the rank with the most, over the passes of a step. */
 function workOfStages(
@@ -224,7 +232,7 @@ function limitOf(laidOut: LaidOutStep, hostTime: number): StepLimit {
       exchangeTimeOf(laidOut, 'tensor') +
         exchangeTimeOf(laidOut, 'context') +
         exchangeTimeOf(laidOut, 'expert') +
-        Math.max(0, own.rest - own.update),
+        Math.min(Math.max(0, own.rest - own.update), communicationOf(laidOut)),
     ],
     ['host', hostTime],
   ];
