@@ -6,19 +6,14 @@ import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
 import { openGraph } from '../support/savedActivations.ts';
 
 it.each<[string, readonly ScenarioRequest[], string | undefined, string | undefined]>([
-  [
-    'nothing',
-    [{}],
-    undefined,
-    'Nobody chose dgx-h100 and bf16, which are defaults: set `cluster` and `precision`',
-  ],
-  ['a cluster', [{ cluster: 't4' }], undefined, 'Nobody chose fp16, a default: set `precision`'],
-  ['a cluster of their own', [{}], 't4', 'Nobody chose fp16, a default: set `precision`'],
+  ['nothing', [{}], undefined, '`dgx-h100` and `bf16` are defaults; set `cluster` and `precision` to choose'],
+  ['a cluster', [{ cluster: 't4' }], undefined, '`fp16` is a default; set `precision` to choose'],
+  ['a cluster of their own', [{}], 't4', '`fp16` is a default; set `precision` to choose'],
   [
     'a precision, in the file',
     [{}, { precision: 'bf16' }],
     undefined,
-    'Nobody chose dgx-h100, a default: set `cluster`',
+    '`dgx-h100` is a default; set `cluster` to choose',
   ],
   ['both', [{ cluster: 't4' }, { precision: 'fp16' }], undefined, undefined],
 ])('names what is a default where a person chose %s', (_, requests, own, message) => {

@@ -19,6 +19,8 @@ export interface Icicle {
   /** `time of forward and backward`. */
   readonly title: string;
   readonly root: IcicleNode;
+  /** What the sum is of, as ` over 4 stages`; left out, of one GPU. */
+  readonly over?: string;
   readonly textOf: (value: number) => string;
 }
 
@@ -27,7 +29,7 @@ const [width, rowHeight] = [1120, 26];
 const mostRows = 7;
 
 /** `undefined` where nothing costs anything. */
-export function icicleChart({ name, title, root, textOf }: Icicle): Chart | undefined {
+export function icicleChart({ name, title, root, over = '', textOf }: Icicle): Chart | undefined {
   if (!(root.value > 0)) return undefined;
   const body: string[] = [];
   let rows = 0;
@@ -64,7 +66,7 @@ export function icicleChart({ name, title, root, textOf }: Icicle): Chart | unde
   return chartOf({
     name: `modules-${name}`,
     title: `Modules by ${title}`,
-    summary: `Of ${textOf(root.value)}, the most is in ${texts.join(', ')}.`,
+    summary: `Of ${textOf(root.value)}${over}, the most is in ${texts.join(', ')}.`,
     width,
     height: rows * rowHeight,
     body,

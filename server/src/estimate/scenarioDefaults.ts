@@ -14,13 +14,13 @@ export function scenarioDefaults({ asked, scenario }: ModelEstimate): readonly I
       !(key === 'cluster' && asked.customCluster !== undefined),
   );
   if (assumed.length === 0) return [];
-  const values = assumed.map((key) => scenario[key]).join(' and ');
+  const values = assumed.map((key) => `\`${scenario[key]}\``).join(' and ');
   const keys = assumed.map((key) => `\`${key}\``).join(' and ');
   return [
     {
       code: 'scenario/defaults',
       severity: 'information',
-      message: `Nobody chose ${values}, ${assumed.length === 1 ? 'a default' : 'which are defaults'}: set ${keys}`,
+      message: `${values} ${assumed.length === 1 ? 'is a default' : 'are defaults'}; set ${keys} to choose`,
     },
   ];
 }

@@ -34,10 +34,16 @@ export function stepCharts(
   if (over === undefined) return [];
   const { gpu } = cluster;
   const path = computePath(gpu, scenario.precision);
+  const stages = report.parallel?.stages.length ?? 1;
+  const overStages = stages === 1 ? {} : { over: ` over ${stages} stages` };
   const charts: readonly (Chart | undefined)[] = [
     ...over,
     ...quantities.map(({ amountOf, ...quantity }) =>
-      icicleChart({ ...quantity, root: moduleTree(report.model.name, report.layers, amountOf) }),
+      icicleChart({
+        ...quantity,
+        ...overStages,
+        root: moduleTree(report.model.name, report.layers, amountOf),
+      }),
     ),
     rooflineChart({
       gpu: gpu.title,

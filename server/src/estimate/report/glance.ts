@@ -99,7 +99,9 @@ function onSeveralGpus(report: Report): GlanceRow {
     return {
       name: `efficiency on ${formatCount(scenario.gpus)} GPUs`,
       value: formatPercent(totals.scalingEfficiency),
-      detail: time.exact ? exposed : 'unknown, because a part of the step is',
+      detail: time.exact
+        ? [exposed, ...whyAbove(totals.scalingEfficiency)].join(', ')
+        : 'unknown, because a part of the step is',
     };
   const { bubble } = report.parallel ?? { bubble: 0 };
   const waiting =
@@ -112,6 +114,10 @@ function onSeveralGpus(report: Report): GlanceRow {
     detail: [...waiting, exposed].join(', '),
   };
 }
+
+/** A share over 100 % reads as a mistake where nothing is said. */
+const whyAbove = (efficiency: number | null): readonly string[] =>
+  efficiency !== null && Math.round(efficiency * 100) > 100 ? ['over 100 %: Totals say why'] : [];
 
 function memoryMarkOf({ totals: { memory, exact } }: Report): { readonly mark?: GlanceMark } {
   const { fits } = memory;

@@ -8,20 +8,25 @@ import { foldLayers } from './foldLayers.ts';
 import { costsSomething, drawnAmount, type LayerCells, layerTime, layerWriter } from './layerCells.ts';
 import type { LayerReport, Report } from './report.ts';
 
-export function layerTables({ layers }: Report): string {
+export function layerTables({ layers, parallel }: Report): string {
   const listed = layers.filter(costsSomething);
   const folded = foldLayers(listed);
   const firstOf = new Map(folded.map((layer, index) => [index, firstLayer(listed, layer)]));
   const tools =
     '<p class="tools"><label>Filter layers <input type="search" id="filter" placeholder="name or type"></label> <button type="button" data-copy="csv">Copy as CSV</button> <button type="button" data-copy="markdown">Copy as Markdown</button></p>';
-  if (folded.length === listed.length) return `${tools}\n${table('layers', listed, ({ name }) => name)}`;
-  return `${tools}
+  const above =
+    parallel === undefined || parallel.stages.length === 1 ? tools : `${tools}\n<p>${besideEachOther}</p>`;
+  if (folded.length === listed.length) return `${above}\n${table('layers', listed, ({ name }) => name)}`;
+  return `${above}
 <p>${listed.length} layers in ${folded.length} rows: layers that the model repeats are one row with their sum.</p>
 ${table('folded', folded, (_, index) => firstOf.get(index) ?? '')}
 <details id="each"><summary>Each of the ${listed.length} layers</summary>
 ${table('layers', listed, ({ name }) => name)}
 </details>`;
 }
+
+const besideEachOther =
+  'A layer has the time of all micro-batches on its stage. Stages compute at once, so that layers add up to more than the step.';
 
 /** The layer that a row of several begins with. */
 const firstLayer = (layers: readonly LayerReport[], { operators, name }: LayerReport): string =>

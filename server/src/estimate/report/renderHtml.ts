@@ -6,9 +6,9 @@
 import type { Chart } from '../../charts/chart.ts';
 import { escapeHtml } from '../../model/escapeHtml.ts';
 import { groupUnknown, listOperators } from '../unknownParts.ts';
-import { adviceOnce } from './adviceOnce.ts';
 import { chartSections } from './chartHtml.ts';
 import { describeScenario } from './describeScenario.ts';
+import { findingsToRead } from './findingsToRead.ts';
 import { glanceAt, limitSentence } from './glance.ts';
 import { wholePage } from './html.ts';
 import { layerTables } from './layerTableHtml.ts';
@@ -67,7 +67,7 @@ function glance(report: Report): string {
 
 function findings(report: Report): string {
   if (report.findings.length === 0) return '';
-  const items = adviceOnce(report).map(
+  const items = findingsToRead(report).map(
     (finding) =>
       `<li class="${finding.severity}"><b>${finding.severity}</b> <code>${escapeHtml(finding.code)}</code> ${textHtml(finding.message)}${finding.fix === '' ? '' : `<br>${textHtml(finding.fix)}`}`,
   );

@@ -3,8 +3,8 @@
 import { formatCount } from '../../model/format.ts';
 import { printable } from '../../model/readableIssues.ts';
 import { groupUnknown, listOperators } from '../unknownParts.ts';
-import { adviceOnce } from './adviceOnce.ts';
 import { describeScenario } from './describeScenario.ts';
+import { findingsToRead } from './findingsToRead.ts';
 import { costsSomething, type LayerCells, layerWriter } from './layerCells.ts';
 import { codeInMarkdown, escapeMarkdown, unbroken } from './markdown.ts';
 import type { LayerReport, Report } from './report.ts';
@@ -60,7 +60,7 @@ function findings(report: Report): string[] {
   return [
     '## Findings',
     '',
-    ...adviceOnce(report).map(
+    ...findingsToRead(report).map(
       (finding) =>
         `- **${finding.severity}** \`${finding.code}\`: ${escapeMarkdown(finding.message)}${finding.fix === '' ? '' : `. ${escapeMarkdown(finding.fix)}`}`,
     ),

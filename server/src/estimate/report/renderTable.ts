@@ -4,9 +4,9 @@ import { formatShortCount } from '../../model/format.ts';
 import { memoize } from '../../model/memoize.ts';
 import { printable } from '../../model/readableIssues.ts';
 import { boundOfParts, boundText, groupUnknown, listOperators } from '../unknownParts.ts';
-import { adviceOnce } from './adviceOnce.ts';
 import { type Column, fitColumns } from './columns.ts';
 import { describeScenario } from './describeScenario.ts';
+import { findingsToRead } from './findingsToRead.ts';
 import { wrapText } from './fitText.ts';
 import { costsSomething, layerWriter } from './layerCells.ts';
 import type { LayerReport, Report } from './report.ts';
@@ -138,7 +138,7 @@ function unknownLines(report: Report): string[] {
 const mostGroups = 10;
 
 function findingLines(report: Report): string[] {
-  return adviceOnce(report).flatMap((finding) => [
+  return findingsToRead(report).flatMap((finding) => [
     '',
     `${finding.severity} ${finding.code}: ${finding.message}`,
     ...(finding.fix === '' ? [] : [`  ${finding.fix}`]),

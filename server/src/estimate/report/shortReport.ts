@@ -1,6 +1,6 @@
 /** A report that is short enough to read, or to hand to a program that has little room. */
 
-import { adviceOnce } from './adviceOnce.ts';
+import { findingsToRead } from './findingsToRead.ts';
 import { foldLayers } from './foldLayers.ts';
 import { costsSomething, layerTime } from './layerCells.ts';
 import type { LayerReport, Report } from './report.ts';
@@ -10,7 +10,7 @@ export function shortReport({ messages: _, ...report }: Report, top: number): Re
   return {
     ...report,
     layers: mostExpensive(report.layers.filter(costsSomething), top),
-    findings: adviceOnce(report),
+    findings: findingsToRead(report),
   };
 }
 

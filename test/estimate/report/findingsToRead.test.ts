@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { estimateModel } from '../../../server/src/estimate/estimateModel.ts';
+import { findingsToRead } from '../../../server/src/estimate/report/findingsToRead.ts';
 import { makeReport } from '../../../server/src/estimate/report/makeReport.ts';
 import { renderHtml } from '../../../server/src/estimate/report/renderHtml.ts';
 import { renderMarkdown } from '../../../server/src/estimate/report/renderMarkdown.ts';
@@ -20,4 +21,16 @@ test('the same advice of several findings is read once, and each has it in the d
     expect(text.match(/26 embedding tables make/g)).toHaveLength(2);
     expect(text.match(/exposed-communication/g)).toHaveLength(2);
   }
+});
+
+test('the worst is read first', () => {
+  const opened = openGraph('samples/bert-base.onnx');
+  const { cost, training, issues } = estimateModel(opened, [{ cluster: 'dgx-h100', gpus: 8 }]);
+  if (cost === undefined || training === undefined) throw new Error('no cost');
+  const report = makeReport(opened, training.analysis, cost, issues);
+  const severities = (findings: typeof report.findings) => findings.map(({ severity }) => severity);
+  // As they are found, information about the host comes before the warning.
+  expect(severities(report.findings).indexOf('warning')).toBeGreaterThan(0);
+  expect(severities(findingsToRead(report))[0]).toBe('warning');
+  expect(findingsToRead(report)).toHaveLength(report.findings.length);
 });
