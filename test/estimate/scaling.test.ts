@@ -151,6 +151,16 @@ test.each(['pytorch-fsdp', 'deepspeed-zero'])('low efficiency is found for %s', 
   expect(finding?.fix).toMatch(/^Raise the batch per GPU/);
 });
 
+test('what the host takes longer is not put down to communication', () => {
+  const opened = openGraph('samples/bert-base.onnx');
+  const { cost } = estimateModel(opened, [{ cluster: 'dgx-h100', gpus: 8, batch: 1, precision: 'bf16' }]);
+  expect(cost?.totals.time.exposedCommunication).toBeLessThan((cost?.totals.time.step ?? 0) / 100);
+  const finding = cost?.findings.find(({ code }) => code === 'findings/low-efficiency');
+  expect(finding?.fix).toMatch(
+    /^Use one GPU, or launch fewer kernels: the GPU waits [\d.]+ ms longer for the host than a single GPU does$/,
+  );
+});
+
 test('an efficiency just below its limit does not read as the limit', () => {
   const opened = openGraph('samples/vgg16.onnx');
   const request: ScenarioRequest = { cluster: 'v100-infiniband', nodes: 4, batch: 8, precision: 'fp32' };

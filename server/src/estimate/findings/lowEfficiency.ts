@@ -10,9 +10,10 @@ import { nodesFor } from '../../communication/placement.ts';
 import type { Channel } from '../../frameworks/exchange.ts';
 import { itemAt } from '../../model/at.ts';
 import { thresholdOf } from '../../model/findingThresholds.ts';
-import { formatPercent } from '../../model/format.ts';
+import { formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { tally } from '../../model/tally.ts';
+import { seconds } from '../../model/units.ts';
 import { memoryOf } from '../memory/memoryOf.ts';
 import { planForGpus, type StepPlan, timesAlone, timesOf } from '../plan/stepPlan.ts';
 import { stepsByGpus } from '../stepsByGpus.ts';
@@ -49,6 +50,12 @@ export function lowEfficiency({ plan, timeline, alone }: EstimatedStep): readonl
   // By samples per second: of sharded training a GPU updates more where there are fewer.
   const slower = (count * kept) / baseThere > useful / baseline;
   const fits = there === undefined || largestBatch(memoryOf(there)) >= plan.training.batch;
+  const lost = timeline.step - baseline;
+  const forHost = timeline.hostTime - timesAlone(plan, 'middle').hostTime;
+  const byHost =
+    forHost > lost / 2
+      ? `launch fewer kernels: the GPU waits ${formatTime(seconds(forHost))} longer for the host than a single GPU does`
+      : undefined;
   const fewer = count === 1 ? 'one GPU' : `at most ${count} GPUs`;
   const ofWhat = isSharded ? ', of a GPU that updates its shard and waits for nobody' : '';
   return [
@@ -58,14 +65,14 @@ export function lowEfficiency({ plan, timeline, alone }: EstimatedStep): readonl
           severity: 'warning',
           layer: '',
           message: `${gpus} GPUs do the work of ${inWords(useful)} (weak scaling efficiency ${formatPercent(efficiency)}), but ${count === 1 ? 'one does' : `${count} do`} the work of ${inWords(count * kept)}: the job is slower than on fewer GPUs`,
-          fix: `Use ${count === 1 ? 'one GPU' : `${count} GPUs`}, or reduce communication: see the other findings`,
+          fix: `Use ${count === 1 ? 'one GPU' : `${count} GPUs`}, or ${byHost ?? 'reduce communication: see the other findings'}`,
         }
       : {
           code: 'findings/low-efficiency',
           severity: 'warning',
           layer: '',
           message: `${gpus} GPUs do the work of ${inWords(useful)}: weak scaling efficiency is ${beside(efficiency, threshold)}${ofWhat}. ${count === 1 ? `Two already have less than ${formatPercent(threshold)}` : `${count} still have ${beside(kept, threshold)}`}`,
-          fix: `${fits ? `Use ${fewer}` : `Raise the batch per GPU (${count === 1 ? 'one GPU has' : `${count} GPUs have`} no memory for the step)`}, or hide communication: the other findings say where time is lost`,
+          fix: `${fits ? `Use ${fewer}` : `Raise the batch per GPU (${count === 1 ? 'one GPU has' : `${count} GPUs have`} no memory for the step)`}, or ${byHost ?? 'hide communication: the other findings say where time is lost'}`,
         },
   ];
 }
