@@ -257,8 +257,10 @@ test('one token reads the weights of the experts it reaches, no others', () => {
         'float32[4, 8, 16]',
       ]),
     ).forward.traffic.float32Elements;
-  expect(moe(1)).toBe(8 + 4 + 8 + (4 * 256) / 4);
-  expect(moe(100)).toBe(800 + 400 + 800 + 4 * 256);
+  // Gathered, weighed and put back, each read and written, and added up; products and activation read and write two rows of 16.
+  const row = 2 * 8 + 7 * 8 + 4 * 16;
+  expect(moe(1)).toBe(8 + 4 + 8 + row + (4 * 256) / 4);
+  expect(moe(100)).toBe(800 + 400 + 800 + 100 * row + 4 * 256);
 });
 
 test('backward of a normalized sum keeps the sum, and gives the residual its gradient for nothing', () => {

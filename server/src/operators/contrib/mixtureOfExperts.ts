@@ -6,7 +6,13 @@
  */
 
 import type { Operator } from '../../model/graph.ts';
-import type { BoundTensor, CostContext, OperatorCost, OperatorDefinition } from '../definition.ts';
+import type {
+  BoundTensor,
+  CostContext,
+  OperatorCost,
+  OperatorDefinition,
+  RepeatedMatmul,
+} from '../definition.ts';
 import { expertsMap } from '../dimensions/fused.ts';
 import { countOf } from '../vocabulary/contents.ts';
 import { defineContrib } from '../vocabulary/define.ts';
@@ -126,23 +132,45 @@ function expertCost(context: CostContext, layers: readonly number[]): OperatorCo
       tensor === undefined ? [] : [trafficOfElements(tensor, read * tensor.elements)],
     ),
   );
+  const rows = chosen / experts;
+  const isWhole = weights.every(({ tensor }) => tensor.elementType !== 'uint8');
+  const products = (pass: Pass): { readonly matmuls?: readonly RepeatedMatmul[] } =>
+    isWhole && rows >= 1
+      ? { matmuls: weights.map(({ tensor }) => groupedProduct(tensor, experts, rows, pass)) }
+      : {};
+  const isGated = weights.length > 2;
   const forward = work({
     flops,
     operations: 6 * router.elements + 5 * inner + chosen * (output.dimensions.at(-1) ?? 0),
-    traffic: addTraffic(trafficOf(input, router, output), weightTraffic),
+    traffic: addTraffic(
+      trafficOf(input, router, output),
+      weightTraffic,
+      trafficOfElements(input, chosen * rowTraffic(width, hidden, isGated).forward),
+    ),
     kernels: 2 + weights.length,
+    ...products('forward'),
   });
   if (!needsGradient(context)) return cost('matmul', forward);
   const { data, weight } = backwardOf(context, (index) => {
     if (index === 0)
       return work({
         flops,
-        traffic: addTraffic(trafficOf(output, input), weightTraffic),
+        traffic: addTraffic(
+          trafficOf(output, input),
+          weightTraffic,
+          trafficOfElements(input, chosen * rowTraffic(width, hidden, isGated).backward),
+        ),
         kernels: weights.length,
+        ...products('data'),
       });
     const own = weights.find((layer) => layer.index === index);
     if (own === undefined) return addWork();
-    return work({ flops: flopsOf(own.tensor), traffic: trafficOf(output, input, own.tensor) });
+    const [, n = 0, k = 0] = own.tensor.dimensions;
+    return work({
+      flops: flopsOf(own.tensor),
+      traffic: addTraffic(trafficOf(own.tensor), trafficOfElements(input, chosen * (n + k))),
+      ...(isWhole && rows >= 1 ? { matmuls: [groupedProduct(own.tensor, experts, rows, 'weight')] } : {}),
+    });
   });
   return cost('matmul', forward, {
     data,
@@ -158,6 +186,40 @@ function expertCost(context: CostContext, layers: readonly number[]): OperatorCo
       },
     ],
   });
+}
+
+type Pass = 'forward' | 'data' | 'weight';
+
+/** The products of all experts by one of their layers, [experts, outputs, inputs]: one kernel whose tiles are those of all. */
+function groupedProduct(
+  { dimensions }: BoundTensor,
+  experts: number,
+  rows: number,
+  pass: Pass,
+): RepeatedMatmul {
+  const [, outputs = 1, inputs = 1] = dimensions;
+  const shape = {
+    forward: { layout: 'nn', m: rows, n: outputs, k: inputs },
+    data: { layout: 'nn', m: rows, n: inputs, k: outputs },
+    weight: { layout: 'tn', m: outputs, n: inputs, k: rows },
+  } as const;
+  return { shape: { kind: 'matmul', batch: experts, ...shape[pass] }, count: 1 };
+}
+
+/**
+ * Elements that each chosen row moves through memory, its products and what stands between them (transformers 5.18, integrations/moe.py,
+ * `grouped_mm_experts_forward`): it is gathered, multiplied to gate and up, activated, multiplied down, weighed, put back in its place and
+ * added to those of its token. Gradients go the same way back.
+ */
+function rowTraffic(
+  width: number,
+  hidden: number,
+  isGated: boolean,
+): { readonly forward: number; readonly backward: number } {
+  const products = 2 * width + (isGated ? 3 : 2) * hidden;
+  return isGated
+    ? { forward: products + 7 * width + 5 * hidden, backward: products + 12 * width + 13 * hidden }
+    : { forward: products + 7 * width + 2 * hidden, backward: products + 12 * width + 3 * hidden };
 }
 
 /**
