@@ -5,13 +5,15 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { factCells } from '../../scripts/operatorsPage.ts';
 import { ownCalls } from '../../server/src/benchmark/composedCalls.ts';
-import type { OperatorFacts, OperatorInput } from '../../server/src/operators/definition.ts';
+import type { Autocast, OperatorFacts, OperatorInput } from '../../server/src/operators/definition.ts';
 import { definitionOf, knownOperators } from '../../server/src/operators/registry.ts';
 import onnxInputs from './onnxInputs.json' with { type: 'json' };
 
-/** Inputs that ONNX calls NonDifferentiable and PyTorch differentiates (`tools/autograd/derivatives.yaml`). */
-const differentiatedByPyTorch = new Set([
+/** Inputs whose gradient PyTorch computes and ONNX does not, or the other way round (`tools/autograd/derivatives.yaml`). */
+const otherwiseInPyTorch = new Set([
   'AffineGrid theta', // affine_grid_generator: theta
+  'BatchNormalization input_mean', // native_batch_norm: running_mean and running_var have no formula
+  'BatchNormalization input_var',
   'BitCast input', // view_as_complex and view_as_real
   'CausalConvWithState past_state',
   'Ceil X', // ceil: zeros_like(grad), which is sent and updated by as any other
@@ -19,6 +21,7 @@ const differentiatedByPyTorch = new Set([
   'Floor X',
   'GRU initial_h', // _thnn_fused_gru_cell: hx
   'GridSample grid', // grid_sampler_2d: grid
+  'Hardmax input', // argmax: output_differentiability: [False]
   'LSTM initial_c', // _thnn_fused_lstm_cell: cx
   'LSTM initial_h',
   'LinearAttention past_state',
@@ -35,12 +38,13 @@ describe.each(Object.entries(onnxInputs.inputs))('inputs of `%s` as ONNX has the
     const inputs = definitionOf({ domain, type })?.inputs ?? [];
     const written = text === '' ? [] : text.split(' ');
     expect(inputs.map(({ name, variadic }) => (variadic ? `${name}...` : name))).toEqual(
-      written.map((word) => word.replace('~', '')),
+      written.map((word) => word.replace(/^[+~]/, '')),
     );
     for (const [index, word] of written.entries()) {
       const input = inputs[index];
-      if (!word.startsWith('~') || differentiatedByPyTorch.has(`${type} ${input?.name}`)) continue;
-      expect(input?.gradient, `a gradient through ${word}`).toBe(false);
+      const isAsOnnxSays = !otherwiseInPyTorch.has(`${type} ${input?.name}`);
+      if (/^[+~]/.test(word) && isAsOnnxSays)
+        expect(input?.gradient, `a gradient through ${word}`).toBe(word.startsWith('+'));
     }
   });
 });
@@ -122,6 +126,33 @@ test.each([
   for (const type of types.split(' ')) {
     expect(definitionOf({ domain: '', type })?.pytorch.autocast, type).toBe(autocast);
   }
+});
+
+/** What autocast makes of arguments in bf16 and of such in fp32, by class. */
+const resultOf: Readonly<Record<Autocast, string>> = {
+  half: 'bfloat16 of bfloat16 and bfloat16 of float32',
+  fp32: 'float32 of bfloat16 and float32 of float32',
+  'fp32-result': 'float32 of bfloat16 and float32 of float32',
+  'fp32-softmax': 'float32 of bfloat16 and float32 of float32',
+  promote: 'bfloat16 of bfloat16 and float32 of float32',
+  widest: 'bfloat16 of bfloat16 and float32 of float32',
+  first: 'bfloat16 of bfloat16 and float32 of float32',
+  subgraph: 'that of its body',
+};
+
+const [, ...recorded] = readFileSync(join(import.meta.dirname, 'autocast.csv'), 'utf8')
+  .trim()
+  .split('\n');
+
+test.each(
+  recorded.map((line) => {
+    const [type = '', half = '', full = '', mixed = ''] = line.split(',');
+    return { type, half, full, mixed };
+  }),
+)('autocast gives $type as PyTorch 2.13 does', ({ type, half, full, mixed }) => {
+  const autocast = definitionOf({ domain: '', type })?.pytorch.autocast;
+  expect(autocast && resultOf[autocast]).toBe(`${half} of bfloat16 and ${full} of float32`);
+  if (mixed !== '' && half !== full) expect(autocast === 'first' ? 'bfloat16' : 'float32').toBe(mixed);
 });
 
 /** The facts with one of them taken away, or in its other value, for each that may be absent. */

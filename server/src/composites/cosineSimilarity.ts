@@ -5,7 +5,7 @@ import type { CompositePattern } from './composite.ts';
 import { matchOf, producerOf, scalarOf, soleReader } from './flow.ts';
 
 /**
- * Σ a·b ÷ max(√(Σ a² · Σ b²), ε): PyTorch `aten::cosine_similarity`, which keeps both, both divided by their norms, and these
+ * Σ a·b ÷ max(√(Σ a² · Σ b²), ε): PyTorch `aten::cosine_similarity`, which keeps those with gradients, both divided by their norms, and these
  * (aten/src/ATen/native/Distance.cpp).
  */
 export const cosineSimilarity: CompositePattern = {
@@ -13,7 +13,6 @@ export const cosineSimilarity: CompositePattern = {
   name: 'CosineSimilarity',
   autocast: 'fp32',
   anchors: ['Sqrt'],
-  keeps: 'inputs',
   match: (graph, root) => {
     const bounded = soleReader(graph, root.outputs[0]);
     const quotient = soleReader(graph, bounded?.outputs[0]);
