@@ -22,6 +22,11 @@ test.each([
       frame('/a/linear.py', 134, 'return F.linear(input, self.weight, self.bias)'),
     'Line 9 of `model.py`',
   ],
+  [
+    'a line that may call it',
+    frame('/a/net.py', 5, 'x = checkpoint(self.b, x) if self.saves else self.b(x)'),
+    'Line 5 of `net.py` may checkpoint',
+  ],
   ['a call by its module', frame('/a/net.py', 5, 'x = cp.checkpoint(self.b, x)'), 'Line 5 of `net.py`'],
 ])('%s', (_, trace, place) => {
   const model = onnxModel({ inputs: ['x: float32[2]'], outputs: ['y'], nodes: ['y = Relu(x)'] });

@@ -145,6 +145,26 @@ describe('trained tensors', () => {
       {},
     ],
     [
+      'the logarithm of a scale for each head, not a table that is bounded',
+      {
+        inputs: ['x: float32[N, 4, 3, 3]'],
+        outputs: ['z'],
+        initializers: [
+          'onnx::Clip_2: float32[1, 4, 1, 1]',
+          'onnx::Clip_3: float32[1, 4, 1, 1]',
+          'most: float32[] = 4.6',
+        ],
+        nodes: [
+          'l = Clip(onnx::Clip_2, , most)',
+          's = Exp(l)',
+          'y = Mul(x, s)',
+          't = Clip(onnx::Clip_3, , most)',
+          'z = Mul(y, t)',
+        ],
+      },
+      { 'onnx::Clip_2': 4 },
+    ],
+    [
       'a class token that is spread over the batch',
       {
         inputs: ['x: float32[2, 4, 8]'],

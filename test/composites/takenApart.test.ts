@@ -23,6 +23,7 @@ function found(nodes: readonly (string | OnnxNode)[]): readonly string[] {
         ...['two: float32[] = 2', 'zero: float32[] = 0', 'eps: float32[] = 0.00000001', 'last: int64[1] = 1'],
         ...['rows: int64[1] = 1', 'columns: int64[1] = 0', 'third: int64[1] = 2', 'square: int64[2] = 8, 8'],
         'columns8: int64[1] = 8',
+        'act.alpha: float32[1] = 1',
         ...['places: float32[40, 3, 1]', 'table: float32[40, 3, 2]', 'thetas: int64[3] = -1, 3, 2'],
       ],
       nodes: ['a = MatMul(x, v)', 'b = MatMul(x, w)', ...nodes],
@@ -34,6 +35,14 @@ function found(nodes: readonly (string | OnnxNode)[]): readonly string[] {
 }
 
 test.each<readonly [string, readonly (string | OnnxNode)[], readonly string[]]>([
+  [
+    'softplus of a learned number',
+    [
+      ...['s = Mul(act.alpha, one)', 'l = Softplus(s)', 'd = Div(l, one)', 'g = Greater(s, two)'],
+      ...['p = Where(g, act.alpha, d)', 'y = Mul(a, p)'],
+    ],
+    ['Softplus gradients 5'],
+  ],
   ['mse_loss', ['d = Sub(a, b)', 'e = Sub(a, b)', 'y = Mul(d, e)'], ['MseLoss inputs 3']],
   [
     'roll',

@@ -200,3 +200,20 @@ test('bags of a table keep which rows they have, rows added to others are kept w
   const kept = operatorsOf(bags.join('\n'), 'fp32').flatMap((operator) => operator?.saved ?? []);
   expect(kept.map(({ bytes }) => Number(bytes))).not.toContain(4 * 64 * 32);
 });
+
+test('indices that are stored are not kept, however an export joins them', () => {
+  const text = [
+    'name: biases',
+    'inputs: { x: "float32[64, 8]" }',
+    'layers:',
+    '  - table: Parameter(100, 8)',
+    "  - places: Buffer(64, dtype='int64')",
+    '  - wide: expand(places, 32, 64)',
+    '  - joined: unsqueeze(wide, -1)',
+    '  - whole: cat((joined), dim=-1)',
+    '  - biases: onnx.GatherND(table, whole)',
+    '  - out: add(x, biases)',
+  ].join('\n');
+  const kept = operatorsOf(text, 'fp32').flatMap((operator) => operator?.saved ?? []);
+  expect(kept.map(({ bytes }) => Number(bytes))).toEqual([]);
+});

@@ -243,8 +243,21 @@ function isLearnedOperand(value: Value, elements: number, { feedsFilter }: Use, 
   if (feedsFilter && wideAxes(value) > 1) return true;
   if (wideAxes(value) > 1 && tableOperandNames.test(value.name)) return false;
   if (isOfFrozenNormalization(value, graph)) return false;
-  return wideAxes(value) < 3 && !isMask(value, graph) && !tableNames.test(value.name);
+  if (wideAxes(value) > 2 || isMask(value, graph)) return false;
+  return !tableNames.test(value.name) || isLogarithm(value, graph);
 }
+
+/**
+ * Whether all it is used for is bounded and then raised from a logarithm: a scale that is learned so that it stays above zero
+ * (temperatures of CLIP and Swin V2). A table is computed beforehand.
+ */
+const isLogarithm = ({ consumers }: Value, graph: Graph): boolean =>
+  consumers.length > 0 &&
+  consumers.every((index) => {
+    const [bounded = ''] = graph.operators[index]?.type === 'Clip' ? graph.operators[index].outputs : [];
+    const readers = graph.values.get(bounded)?.consumers ?? [];
+    return readers.length > 0 && readers.every((reader) => graph.operators[reader]?.type === 'Exp');
+  });
 
 /**
  * Whether it scales or shifts what a convolution gives, in a pair that the exporter folded: what batch normalization is with

@@ -36,10 +36,11 @@ function withSlope(
   const result = soleReader(graph, operator.outputs[0]);
   if (scaled?.type !== 'Mul' || result?.type !== 'Div') return undefined;
   const slope = scalarOf(graph, result.inputs[1]);
-  const input = scaled.inputs.find((name) => scalarOf(graph, name) === undefined);
-  if (slope === undefined || input === undefined) return undefined;
-  if (!scaled.inputs.some((name) => isNear(scalarOf(graph, name), slope))) return undefined;
-  return { input, operators: [scaled, operator, result] };
+  if (slope === undefined) return undefined;
+  // A learned number is stored with its value, too: exporters write the slope behind what it multiplies.
+  const at = scaled.inputs.findLastIndex((name) => isNear(scalarOf(graph, name), slope));
+  const input = scaled.inputs[1 - at];
+  return at < 0 || input === undefined ? undefined : { input, operators: [scaled, operator, result] };
 }
 
 /** The choice between the input and the result, by whether what goes in is above a number. */

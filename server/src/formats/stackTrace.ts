@@ -28,6 +28,10 @@ const frameLine = /^\s*File "([^"]+)", line (\d{1,9}), in (\S.*)$/;
 export const callsCheckpoint = ({ path, text }: PythonFrame): boolean =>
   calls.test(text) || libraries.test(path);
 
+/** Whether one line chooses between such a call and another (`checkpoint(f, x) if self.saves else f(x)`), so that its trace says neither. */
+export const choosesCheckpoint = ({ text }: PythonFrame): boolean =>
+  calls.test(text) && /\bif\b.*\belse\b/.test(text);
+
 const calls =
   /(?<!\w)(?:checkpoint|checkpoint_sequential|checkpoint_seq|_?gradient_checkpointing_func|checkpoint_fn)\s*\(/;
 const libraries = /torch\/utils\/checkpoint\.py$|checkpoint_wrapper\.py$|checkpoint_activations\.py$/;

@@ -5,7 +5,7 @@
 
 import { expect, test } from 'vitest';
 import type { AtenArgument, AtenGraph, AtenNode } from '../../../server/src/formats/pt2/syntax.ts';
-import { findCheckpoints } from '../../../server/src/lowering/aten/checkpoints.ts';
+import { checkpointIssues, findCheckpoints } from '../../../server/src/lowering/aten/checkpoints.ts';
 
 /** `module: line | line`: the module that an operator is in, and the lines on the way to it. */
 function operator(written: string): AtenNode {
@@ -106,4 +106,13 @@ test('a graph that Dynamo tagged is one call', () => {
   const { groupOf, groups } = findCheckpoints(graphOf([region('tag_activation_checkpoint', inner)]));
   expect(groups).toBe(1);
   expect(inner.map((node) => groupOf.get(node))).toEqual([0, 0]);
+});
+
+test('a line that may call it is told from one that does', () => {
+  const said = (line: string) =>
+    checkpointIssues(findCheckpoints(graphOf([operator(`blocks.0: ${line} | x + y`)]))).map(({ message }) =>
+      message.includes('the file does not say which ran'),
+    );
+  expect(said(loop)).toEqual([false]);
+  expect(said('x = checkpoint(block, x) if self.saves else block(x)')).toEqual([true]);
 });

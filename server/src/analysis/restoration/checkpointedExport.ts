@@ -1,7 +1,7 @@
 /** Tells that the exported program checkpoints activations, of which an ONNX file has nothing but the lines in its stack traces. */
 
 import type { OnnxModel } from '../../formats/onnx/syntax.ts';
-import { callsCheckpoint, parseStackTrace } from '../../formats/stackTrace.ts';
+import { callsCheckpoint, choosesCheckpoint, parseStackTrace } from '../../formats/stackTrace.ts';
 import type { Issue } from '../../model/issue.ts';
 
 /** `undefined` where no trace goes through a call of `torch.utils.checkpoint`. */
@@ -13,10 +13,11 @@ export function checkpointedExport({ graph }: Pick<OnnxModel, 'graph'>): Issue |
     const frame = parseStackTrace(trace).find(callsCheckpoint);
     if (frame === undefined) continue;
     const file = frame.path.slice(frame.path.lastIndexOf('/') + 1);
+    const checkpoints = choosesCheckpoint(frame) ? 'may checkpoint' : 'checkpoints';
     return {
       code: 'graph/checkpoint',
       severity: 'warning',
-      message: `Line ${frame.line} of \`${file}\` checkpoints activations. The file has the operators without it, so that the step keeps everything; set \`checkpoint: block\` where blocks are checkpointed, or cost the archive of torch.export`,
+      message: `Line ${frame.line} of \`${file}\` ${checkpoints} activations. The file has the operators without it, so that the step keeps everything; set \`checkpoint: block\` where blocks are checkpointed, or cost the archive of torch.export`,
     };
   }
   return undefined;

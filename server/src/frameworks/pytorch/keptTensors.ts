@@ -114,8 +114,14 @@ function beforeScale({ training }: EagerStep, { type, inputs }: Operator, name: 
 function indicesOfAxes({ training }: EagerStep, { inputs, type }: Operator): readonly string[] | undefined {
   if (type !== 'GatherND' && type !== 'ScatterND') return undefined;
   const { operators, values } = training.analysis.graph;
-  const joined = operators[values.get(inputs[1] ?? '')?.producer ?? -1];
-  return joined?.type === 'Concat' ? joined.inputs : undefined;
+  const makerOf = (name = ''): Operator | undefined => operators[values.get(name)?.producer ?? -1];
+  const given = (name: string): string => {
+    const maker = makerOf(name);
+    const [shown] = maker?.type === 'Unsqueeze' || maker?.type === 'Expand' ? maker.inputs : [];
+    return shown === undefined ? name : given(shown);
+  };
+  const joined = makerOf(inputs[1]);
+  return joined?.type === 'Concat' ? joined.inputs.map(given) : undefined;
 }
 
 /**

@@ -8,7 +8,12 @@
  */
 
 import type { AtenGraph, AtenModule, AtenNode } from '../../formats/pt2/syntax.ts';
-import { callsCheckpoint, type PythonFrame, parseStackTrace } from '../../formats/stackTrace.ts';
+import {
+  callsCheckpoint,
+  choosesCheckpoint,
+  type PythonFrame,
+  parseStackTrace,
+} from '../../formats/stackTrace.ts';
 import type { Issue } from '../../model/issue.ts';
 import { memoize } from '../../model/memoize.ts';
 
@@ -135,11 +140,15 @@ export function checkpointIssues({ groups, frame }: Checkpoints): readonly Issue
   if (groups === 0) return [];
   const place = frame === undefined ? '' : `, first in line ${frame.line} of \`${fileOf(frame)}\``;
   const count = groups === 1 ? 'One call' : `${groups} calls`;
+  const doubt =
+    frame !== undefined && choosesCheckpoint(frame)
+      ? '. That line also calls without it, and the file does not say which ran'
+      : '';
   return [
     {
       code: 'pt2/checkpoint',
       severity: 'information',
-      message: `${count} of the program ${groups === 1 ? 'is' : 'are'} checkpointed${place}: backward computes them again. Set \`checkpoint: none\` to cost the step without`,
+      message: `${count} of the program ${groups === 1 ? 'is' : 'are'} checkpointed${place}: backward computes them again${doubt}. Set \`checkpoint: none\` to cost the step without`,
     },
   ];
 }
