@@ -111,6 +111,7 @@ FORMS = {
     "layer-norm-module": lambda: Around(call, nn.LayerNorm(WIDTH)),
     "layer-norm-no-bias": lambda: Around(call, nn.LayerNorm(WIDTH, bias=False)),
     "layer-norm-written": lambda: Around(call, PlainLayerNorm()),
+    "layer-norm-var": lambda: Around(lambda x: (x - x.mean(-1, keepdim=True)) * torch.rsqrt(x.var(-1, keepdim=True, correction=0) + 1e-5)),
     "rms-norm": lambda: Around(lambda x: F.rms_norm(x, (WIDTH,), eps=1e-6)),
     "rms-norm-module": lambda: Around(call, nn.RMSNorm(WIDTH, eps=1e-6)),
     "rms-norm-llama": lambda: Around(call, LlamaRMSNorm()),

@@ -50,6 +50,7 @@ function keptBytes(file: string): number {
 const otherRatios: Readonly<Record<string, number>> = {
   // The same operators as of `F.layer_norm`: assumed to be one kernel.
   'layer-norm-written-legacy13': 0.755,
+  'layer-norm-var-legacy13': 0.755,
   // It names the difference from the mean; most programs write it twice, and TorchScript merges them (`graph/assumed-calls`).
   'layer-norm-written-legacy18': 1.249,
   // On the CPU several kernels; on a GPU `_fused_rms_norm`, which keeps the input and a statistic of each row.
@@ -95,6 +96,7 @@ test.each<readonly [string, ...string[]]>([
   ['layer-norm-module-legacy13', 'layer-norm assumed-one 9'],
   ['layer-norm-no-bias-legacy13', 'layer-norm assumed-one 8'],
   ['layer-norm-written-dynamo18', 'layer-norm several 9'],
+  ['layer-norm-var-dynamo18', 'variance one 4', 'rsqrt one 2'],
   ['rms-norm-dynamo18', 'rms-norm one 6'],
   ['rms-norm-module-dynamo18', 'rms-norm one 7'],
   ['rms-norm-llama-legacy13', 'rms-norm several 9'],

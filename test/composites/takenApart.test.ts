@@ -2,6 +2,8 @@
 
 import { expect, test } from 'vitest';
 import { analyzeOnnx } from '../../server/src/analysis/analyzeOnnx.ts';
+import { findComposites } from '../../server/src/composites/findComposites.ts';
+import { compositePatterns } from '../../server/src/composites/patterns.ts';
 import type { OnnxNode } from '../../server/src/formats/onnx/syntax.ts';
 import { onnxModel, onnxNode } from '../support/onnxModel.ts';
 
@@ -151,4 +153,38 @@ test.each<readonly [string, readonly (string | OnnxNode)[], readonly string[]]>(
   ],
 ])('%s', (_, nodes, expected) => {
   expect(found(nodes)).toEqual(expected);
+});
+
+test('calls that were taken apart are found for themselves in what a model writes out', () => {
+  // (a - a.mean(-1)) * torch.rsqrt(a.var(-1) + eps)
+  const written = [
+    ['mean', 'm = ReduceMean(a, last)'],
+    ['var', 'k = ReduceMean(a, last)'],
+    ['var', 'd = Sub(a, k)'],
+    ['var', 'q = Mul(d, d)'],
+    ['var', 'v = ReduceMean(q, last)'],
+    ['sub', 'c = Sub(a, m)'],
+    ['add', 'e = Add(v, eps)'],
+    ['rsqrt', 's = Sqrt(e)'],
+    ['rsqrt', 'r = Reciprocal(s)'],
+    ['mul', 'y = Mul(c, r)'],
+  ] as const;
+  const { graph } = analyzeOnnx(
+    onnxModel({
+      inputs: ['a: float32[N, 8]'],
+      outputs: ['y'],
+      initializers: ['last: int64[1] = 1', 'eps: float32[] = 0.00001'],
+      nodes: written.map(([, node]) => node),
+    }),
+  );
+  const originOf = (index: number) => {
+    const [name = ''] = written[index] ?? [];
+    return { call: { name, function: `aten.${name}.default` } };
+  };
+  const composites = new Set(findComposites(graph, compositePatterns, originOf).values());
+  expect([...composites].map(({ name, launchedAs, operators }) => [name, launchedAs, operators])).toEqual([
+    ['LayerNorm', 'several', [0, 5, 6, 9]],
+    ['Var', 'one', [1, 2, 3, 4]],
+    ['Rsqrt', 'one', [7, 8]],
+  ]);
 });

@@ -100,6 +100,8 @@ export interface CompositePattern {
   readonly autocast?: CallAutocast;
   /** Exporters take the call apart before they record calls: what they recorded says nothing of it. */
   readonly isTakenApart?: true;
+  /** Where a model writes it out, calls that an exporter took apart are no part of it: `x.var(-1)` in a normalization is one kernel. */
+  readonly leavesCalls?: true;
   /** How a layer of a layer spec runs that is written as these operators; one kernel where it is left out. */
   readonly ofOneLine?: LaunchedAs;
   /** The match around `anchor`, an operator of one of the types of `anchors`; `undefined` where it is something else. */

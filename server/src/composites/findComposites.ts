@@ -24,18 +24,23 @@ export function findComposites(
       if (found.has(operator.index)) continue;
       const match = pattern.match(graph, operator);
       if (match === undefined || match.operators.some((index) => found.has(index))) continue;
+      const launched = launchedAs(pattern, match, originOf);
+      const leaves = pattern.leavesCalls === true && launched === 'several';
+      const operators = leaves ? outsideCalls(match.operators, originOf) : match.operators;
+      if (operators.length === 0) continue;
       const composite = {
         ...match,
+        operators,
         kind: pattern.kind,
         name: pattern.name,
-        launchedAs: launchedAs(pattern, match, originOf),
+        launchedAs: launched,
         ...(pattern.keeps === undefined ? {} : { keeps: pattern.keeps }),
         ...(pattern.makesAgain === undefined ? {} : { makesAgain: pattern.makesAgain }),
         ...(pattern.autocast === undefined ? {} : { autocast: pattern.autocast }),
         ...(isOfOneLine(match, originOf) ? { isFusible: false } : {}),
-        ...boundaryOf(graph, match, given),
+        ...boundaryOf(graph, { ...match, operators }, given),
       };
-      for (const index of match.operators) found.set(index, composite);
+      for (const index of operators) found.set(index, composite);
     }
   }
   for (const call of recordedCalls(graph, originOf, (index) => found.has(index))) {
@@ -54,6 +59,20 @@ export function findComposites(
 }
 
 const nothingSaid: OperatorOrigin = {};
+
+/** Of what a model writes out, all but the calls that an exporter took apart: smaller patterns find them. */
+function outsideCalls(
+  operators: readonly number[],
+  originOf: (index: number) => OperatorOrigin,
+): readonly number[] {
+  const callOf = (index: number): string | undefined => originOf(index).call?.name;
+  const calls = operators.flatMap((index) => callOf(index) ?? []);
+  const isTakenApart = (call: string): boolean => calls.indexOf(call) !== calls.lastIndexOf(call);
+  return operators.filter((index) => {
+    const call = callOf(index);
+    return call === undefined || !isTakenApart(call);
+  });
+}
 
 function anchorsByType(
   { operators }: Graph,

@@ -13,6 +13,7 @@ export const layerNorm: CompositePattern = {
   name: 'LayerNorm',
   anchors: ['ReduceMean'],
   modules: ['LayerNorm'],
+  leavesCalls: true,
   match: (graph, variance) => {
     const square = productOf(graph, variance.inputs[0] ?? '');
     const centred =
