@@ -217,3 +217,21 @@ test('indices that are stored are not kept, however an export joins them', () =>
   const kept = operatorsOf(text, 'fp32').flatMap((operator) => operator?.saved ?? []);
   expect(kept.map(({ bytes }) => Number(bytes))).toEqual([]);
 });
+
+/** PyTorch 2.13 under autocast: `apply_rotary_pos_emb` of Llama, Cohere and ModernBERT in transformers 5.18, of heads in bf16. */
+test.each([
+  ['none', 0, 4],
+  ['input', 2, 2],
+  ['operands', 3, 2],
+] as const)(
+  'a rotation with cast=%s launches %i casts and gives %i bytes',
+  (cast, casts, bytesPerElement) => {
+    const rotated = (option: string, precision: Precision) =>
+      lowered(['heads: Conv2d(8, 8, 1)', `out: RotaryPositionalEmbeddings(16, cast='${option}')`], precision);
+    const count = (option: string, precision: Precision): number =>
+      rotated(option, precision).reduce((sum, operator) => sum + (operator?.forward.length ?? 0), 0);
+    expect(count(cast, 'bf16') - count('none', 'bf16')).toBe(casts);
+    expect(count(cast, 'fp32')).toBe(count('none', 'fp32'));
+    expect(rotated(cast, 'bf16').at(-1)?.bytesPerElement).toBe(bytesPerElement);
+  },
+);

@@ -61,6 +61,12 @@ describe('backward of a view', () => {
       ],
     ],
     [
+      'x[:, 6:], of nothing',
+      `${list('s', 6)} ${list('e', 6)} ${list('a', 1)} r = Slice(n, s, e, a) m = Relu(n) y = Concat<axis = 1>(m, r)`,
+      'Slice',
+      [[1, 96]],
+    ],
+    [
       'x[:, ::2]',
       `${list('s', 0)} ${list('e', 6)} ${list('a', 1)} ${list('t', 2)} y = Slice(n, s, e, a, t)`,
       'Slice',

@@ -46,7 +46,8 @@ export function inputCasts({ training, types, storage }: EagerStep): (reader: Ca
       const tensor = training.tensors.get(input);
       const value = training.analysis.graph.values.get(root);
       if (tensor === undefined || value === undefined || tensor.elementType !== 'float32') continue;
-      if (value.role === 'constant' || value.role === 'buffer') continue;
+      // A cast of no elements launches nothing.
+      if (value.role === 'constant' || value.role === 'buffer' || tensor.elements === 0) continue;
       const weight = isWeight(value.role);
       // Normalization takes fp32 weights beside half-precision activations without a cast.
       if (weight && !isMatmulClass(kernelClass)) continue;

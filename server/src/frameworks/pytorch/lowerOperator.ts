@@ -141,11 +141,10 @@ function lowerView(step: EagerStep, typed: TypedOperator): LoweredOperator {
     const before = productOf(size);
     if (size[axis] === length) continue;
     size[axis] = length;
+    backwardData.push(elementwiseKernel(before * type.bytesPerElement, 0, environment));
     const copied = 2 * productOf(size) * type.bytesPerElement;
-    backwardData.push(
-      elementwiseKernel(before * type.bytesPerElement, 0, environment),
-      elementwiseKernel(copied, 0, environment),
-    );
+    // A copy of no elements launches nothing, and leaves the zeros (aten/src/ATen/native/Copy.cpp).
+    if (copied > 0) backwardData.push(elementwiseKernel(copied, 0, environment));
   }
   return { ...view, backwardData };
 }

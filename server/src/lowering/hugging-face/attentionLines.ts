@@ -31,6 +31,8 @@ export interface Attention {
   readonly packedBy?: 'ranges' | 'places';
   /** Elements of a head that are rotated by position; 0 for none. */
   readonly rotated: number;
+  /** What the rotation casts to fp32, to cast its result back: heads once, or what each product reads. */
+  readonly rotationCast?: 'input' | 'operands';
   /** Tokens before the others that have no position (DINOv3). */
   readonly unrotatedTokens?: number;
   /** Whether queries are scaled by themselves, and scores are not (ESM). */
@@ -46,7 +48,7 @@ export interface Attention {
    * (Qwen3-Next).
    */
   readonly gate?: 'own' | 'of-query';
-  /** Whether rotated elements are joined with the others even where there are none. */
+  /** Whether rotated elements are joined with the others even where there are none: a range of no elements, whose gradient is zeros. */
   readonly rejoined?: boolean;
   /** Whether what the kernel gives is copied, as results of several calls are joined. */
   readonly copied?: boolean;
@@ -259,31 +261,39 @@ function headLines(
     return [`${turned}: transpose(1, 2)`, `${heads}: cat((${turned}), dim=-1)`];
   }
   if (part === 'v' || of.rotated === 0) return [`${heads}: transpose(1, 2)`];
+  const option = of.rotationCast === undefined ? '' : `cast='${of.rotationCast}'`;
+  const rotation = `RotaryPositionalEmbeddings(${option})`;
   const { unrotatedTokens: first } = of;
   if (first !== undefined) {
     const [plain, turning] = [`${prefix}${part}_first`, `${prefix}${part}_others`];
     return [
       `${plain}, ${turning}: split([${first}, ${length}-${first}], dim=1)`,
-      `${prefix}${part}_rotary: RotaryPositionalEmbeddings() from ${turning}`,
+      `${prefix}${part}_rotary: ${rotation} from ${turning}`,
       `${prefix}${part}_rotary_heads: transpose(1, 2)`,
       `${plain}_heads: transpose(${plain}, 1, 2)`,
       `${heads}: cat((${plain}_heads, ${prefix}${part}_rotary_heads), dim=2)`,
     ];
   }
   if (of.rotated >= of.headSize) {
-    const rotary = `${prefix}${part}_rotary: RotaryPositionalEmbeddings()`;
+    const rotary = `${prefix}${part}_rotary: ${rotation}`;
     const norm =
       of.queryNorm?.rotatedFirst === true
         ? [`${prefix}${part}_norm: ${of.queryNorm.call(String(of.headSize))}`]
         : [];
     if (of.rejoined !== true) return [rotary, ...norm, `${heads}: transpose(1, 2)`];
-    const turned = `${prefix}${part}_rotary_heads`;
-    return [rotary, `${turned}: transpose(1, 2)`, `${heads}: cat((${turned}), dim=-1)`];
+    const [turned, rest] = [`${prefix}${part}_rotary_heads`, `${prefix}${part}_rest`];
+    return [
+      rotary,
+      `${turned}: transpose(1, 2)`,
+      `${rest}: slice(${source}, -1, ${of.headSize}, ${of.headSize})`,
+      `${rest}_heads: transpose(1, 2)`,
+      `${heads}: cat((${turned}, ${rest}_heads), dim=-1)`,
+    ];
   }
   return [
     `${prefix}${part}_turning: slice(${source}, -1, 0, ${of.rotated})`,
     `${prefix}${part}_kept: slice(${source}, -1, ${of.rotated}, ${of.headSize})`,
-    `${prefix}${part}_rotary: RotaryPositionalEmbeddings() from ${prefix}${part}_turning`,
+    `${prefix}${part}_rotary: ${rotation} from ${prefix}${part}_turning`,
     `${prefix}${part}_rotary_heads: transpose(1, 2)`,
     `${prefix}${part}_kept_heads: transpose(${prefix}${part}_kept, 1, 2)`,
     `${heads}: cat((${prefix}${part}_rotary_heads, ${prefix}${part}_kept_heads), dim=-1)`,

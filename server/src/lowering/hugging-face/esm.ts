@@ -73,7 +73,13 @@ function blockLines(fields: ConfigFields, norm: string, isRotary: boolean): read
   return [
     `attention_norm: ${norm}`,
     ...attentionLines(
-      { ...attention, scaledQuery: true, scale: 1, rotated: isRotary ? attention.headSize : 0 },
+      {
+        ...attention,
+        scaledQuery: true,
+        scale: 1,
+        rotated: isRotary ? attention.headSize : 0,
+        rotationCast: 'operands',
+      },
       { source: 'attention_norm', length: 'seq' },
     ),
     ...dropoutLines('attention_dropout', share),

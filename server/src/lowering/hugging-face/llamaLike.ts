@@ -91,6 +91,7 @@ export function groupedAttention(fields: ConfigFields, changes: Partial<Attentio
     bias,
     outputBias: bias,
     rotated: rotatedOf(fields, headSize),
+    ...rotationCastOf(fields.type),
     ...(rotatesPart.has(fields.type) ? { rejoined: true } : {}),
     causal: true,
     dropout: shareOf(fields, ['attention_dropout', 'attn_pdrop', 'attn_dropout']),
@@ -109,6 +110,16 @@ export function rotatedOf(fields: ConfigFields, headSize: number): number {
   const own = fields.number('partial_rotary_factor', fields.number('rotary_pct', 1));
   const rotated = Math.floor(headSize * (Number.isNaN(share) ? own : share));
   return rotated - (rotated % 2);
+}
+
+/**
+ * What classes cast to fp32 before they rotate it, and back behind (`apply_rotary_pos_emb` in `modeling_*.py`): `q.float()`, once or
+ * in each product.
+ */
+function rotationCastOf(type: string): Pick<Attention, 'rotationCast'> {
+  if (/^cohere2?(_moe)?$/.test(type)) return { rotationCast: 'input' };
+  const casts = /^(modernbert-decoder|ernie4_5|ernie4_5_moe)$/.test(type);
+  return casts ? { rotationCast: 'operands' } : {};
 }
 
 /** Types whose classes take the rotated part of a head by itself (`rotary_dim`, `rotary_ndims` or `rot_dim` in `modeling_*.py`). */

@@ -106,6 +106,7 @@ function blockLines(
         outputBias: bias,
         packed: true,
         rotated: headSize,
+        rotationCast: 'operands',
         causal: false,
         ...(mask === undefined ? {} : { mask }),
         dropout: share,

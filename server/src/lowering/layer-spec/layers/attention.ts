@@ -1,5 +1,6 @@
 /** Attention, as a layer with its projections and as a function; rotary positions. */
 
+import { elementTypes } from '../../../model/elementType.ts';
 import {
   float,
   int,
@@ -11,7 +12,7 @@ import {
 } from '../layerDefinition.ts';
 import { hasRank } from './inputRank.ts';
 import { project } from './linear.ts';
-import { flag, followingSize, integer, number } from './parameters.ts';
+import { choice, flag, followingSize, integer, number } from './parameters.ts';
 
 /** Whether attention is one kernel; shared by the layers that contain attention. */
 export const fusedFlag = flag(
@@ -268,8 +269,11 @@ function rotate(call: LayerLowering, input: Tensor, heads: number, headSize: num
   ]);
 }
 
-/** The same on [batch, sequence, heads, head]. */
-function rotateHeads(call: LayerLowering, input: Tensor, headSize: number): Tensor {
+/** The same on [batch, sequence, heads, head]. `cast`: what is computed in fp32 where the model trains in half precision. */
+function rotateHeads(call: LayerLowering, given: Tensor, headSize: number, cast = 'none'): Tensor {
+  const inFull = (tensor: Tensor): Tensor =>
+    call.emit('Cast', [tensor], { to: int(elementTypes.indexOf('float32')) });
+  const input = cast === 'input' ? inFull(given) : given;
   const length = call.fixed(input.shape?.[1]) ?? 1;
   const half = Math.floor(headSize / 2);
   // Slices, whose gradients are each filled up with zeros (transformers 5.18, models/llama/modeling_llama.py, `rotate_half`).
@@ -278,10 +282,12 @@ function rotateHeads(call: LayerLowering, input: Tensor, headSize: number): Tens
   const [first, last] = [part(0, half), part(half, headSize)];
   const quarter = call.emit('Concat', [call.emit('Neg', [last]), first], { axis: int(-1) });
   const table = (name: string) => call.buffer(name, [length, 1, headSize]);
-  return call.emit('Add', [
-    call.emit('Mul', [input, table('cos')]),
-    call.emit('Mul', [quarter, table('sin')]),
+  const operand = (tensor: Tensor): Tensor => (cast === 'operands' ? inFull(tensor) : tensor);
+  const rotated = call.emit('Add', [
+    call.emit('Mul', [operand(input), table('cos')]),
+    call.emit('Mul', [operand(quarter), table('sin')]),
   ]);
+  return cast === 'none' ? rotated : inFull(rotated);
 }
 
 const rotaryEmbedding: LayerDefinition = {
@@ -296,6 +302,15 @@ const rotaryEmbedding: LayerDefinition = {
     followingSize('dim', 'Size of a head.'),
     integer('max_seq_len', 'Does not change the cost.', { default: 4096, least: 1 }),
     integer('base', 'Does not change the cost.', { default: 10000, least: 1 }),
+    {
+      ...choice(
+        'cast',
+        ['none', 'input', 'operands'],
+        'none',
+        'In half precision: what is cast to fp32, and the sum cast back. The input once as in Cohere, what each product reads as in ModernBERT, or nothing as in Llama.',
+      ),
+      beyond: true,
+    },
   ],
   work: 'No parameters, no FLOPs of products; element-wise as PyTorch runs it: two products, a sum, halves swapped.',
   example: { inputs: { x: 'float32[8, 128, 8, 64]' }, call: 'RotaryPositionalEmbeddings(64)' },
@@ -303,7 +318,7 @@ const rotaryEmbedding: LayerDefinition = {
     const [input] = call.inputs;
     if (input === undefined || !hasRank(call, [4], '[batch, sequence, heads, head]')) return undefined;
     const size = call.size('dim', input.shape?.at(-1), 'the last axis of the input');
-    return size === undefined ? undefined : rotateHeads(call, input, size);
+    return size === undefined ? undefined : rotateHeads(call, input, size, call.string('cast'));
   },
 };
 
