@@ -1,11 +1,12 @@
 /** What a module was given is there until it returns, where a program runs the graph. */
 
 import { describe, expect, test } from 'vitest';
-import { openOnnxText } from '../../server/src/analysis/openModel.ts';
+import { openModel, openOnnxText } from '../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import { forwardMemory } from '../../server/src/estimate/memory/forwardMemory.ts';
 import type { Variables } from '../../server/src/estimate/memory/valueLifetimes.ts';
 import { planStep } from '../../server/src/estimate/plan/stepPlan.ts';
+import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
 import type { FrameworkChoice } from '../../server/src/model/scenario.ts';
 
 /** Of 1,024 numbers each; negation keeps nothing. */
@@ -84,4 +85,29 @@ describe('where variables hold what they name', () => {
     const nameless = blocks.map((node) => node.replace(/\[.*\] /, ''));
     expect(held(nameless)).toEqual(alive(nameless).map(Math.floor));
   });
+});
+
+/** A layer spec and an archive have no recorded scopes: their layers say which modules stand around an operator. */
+test('what a block of a layer spec was given stays until its end', () => {
+  const spec = `
+inputs: { x: 'float32[1024]' }
+blocks:
+  three:
+    - first: neg()
+    - second: neg()
+    - third: neg()
+layers:
+  - stem: neg(x)
+  - body: three() * 2
+  - head: neg()
+`;
+  const opened = openModel(byteSourceOfBuffer(new TextEncoder().encode(spec)), 'net.layers.yaml');
+  const { training, scenario, cluster, issues } = estimateModel(opened, [
+    { mode: 'inference', precision: 'fp32' },
+  ]);
+  if (training === undefined || scenario === undefined || cluster === undefined)
+    throw new Error(issues.map(({ message }) => message).join());
+  const { unkept } = forwardMemory(planStep(training, scenario, cluster));
+  // x and the stem, which the row and its first block were given, and two inside of it; then what the second block was given, too.
+  expect([...unkept].map((bytes) => Math.floor(bytes / size))).toEqual([2, 3, 4, 4, 4, 5, 5, 3]);
 });

@@ -1,8 +1,8 @@
 /** Until when forward holds each value that it stores, kept for backward or not. */
 
-import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
+import type { ModelAnalysis, TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { LoweredGraph } from '../../frameworks/behaviour.ts';
-import type { Graph } from '../../model/graph.ts';
+import type { Graph, Operator } from '../../model/graph.ts';
 import { hasTrait } from '../../operators/operatorFacts.ts';
 
 export interface LoweredTraining {
@@ -34,7 +34,8 @@ export function valueLifetimes(
   const root = new Map<string, string>();
   const lastUse = new Map<string, number>();
   const rootOf = (name: string): string => root.get(name) ?? name;
-  const calls = lowered.callsModules === true && hasModules(graph) ? callsOf(graph) : undefined;
+  const scopes = lowered.callsModules === true ? scopesOf(training.analysis) : undefined;
+  const calls = scopes === undefined ? undefined : callsOf(graph, scopes);
   const hold = (name: string, until: number): void => {
     const before = lastUse.get(name);
     if (before === undefined || before < until) lastUse.set(name, until);
@@ -66,7 +67,19 @@ export function valueLifetimes(
   return { rootOf, lastUse };
 }
 
-const hasModules = ({ operators }: Graph): boolean => operators.some(({ scope }) => scope.length > 0);
+type Scopes = (operator: Operator) => readonly string[];
+
+/** The modules around an operator: as its exporter recorded them, else by the layers of an archive or a spec; `undefined` where none are. */
+function scopesOf({ graph, layers }: ModelAnalysis): Scopes | undefined {
+  if (graph.operators.some(({ scope }) => scope.length > 0)) return ({ scope }) => scope;
+  if (!layers.some(({ ancestors }) => ancestors.length > 0)) return undefined;
+  const byOperator = new Map<number, readonly string[]>();
+  for (const { name, ancestors, operators } of layers) {
+    const path = [...ancestors, name];
+    for (const index of operators) byOperator.set(index, path);
+  }
+  return ({ index }) => byOperator.get(index) ?? [];
+}
 
 /** One call of a module: its first and last operator. */
 interface Call {
@@ -97,10 +110,11 @@ function returnOf(calls: Calls, reader: number, producer: number | undefined, va
 }
 
 /** Operators of one module that stand together are one call of it. */
-function callsOf({ operators }: Graph): Calls {
+function callsOf({ operators }: Graph, scopes: Scopes): Calls {
   let running: readonly Call[] = [];
   return operators.map((operator) => {
-    const { index, scope } = operator;
+    const { index } = operator;
+    const scope = scopes(operator);
     // Constants stand where the exporter put them.
     if (hasTrait(operator, 'constant')) return [];
     const ending = scope.findIndex((path, depth) => running[depth]?.path !== path);
@@ -116,4 +130,4 @@ function callsOf({ operators }: Graph): Calls {
   });
 }
 
-const isNumbered = (path: string): boolean => /\.\d+$/.test(path);
+const isNumbered = (path: string): boolean => /(\.\d+|\[\d+\])$/.test(path);

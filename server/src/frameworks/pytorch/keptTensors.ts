@@ -8,6 +8,7 @@ import type { BoundTensor, SavedTensor } from '../../operators/definition.ts';
 import { hasTrait } from '../../operators/operatorFacts.ts';
 import type { KeptTensor } from '../behaviour.ts';
 import { bytesOf, type EagerStep, type TypedOperator } from './eagerStep.ts';
+import type { InputCasts } from './inputCasts.ts';
 import { copiedMatrices, type Matrices, matricesRead } from './matricesRead.ts';
 
 /** Parameters are kept anyway, but the half-precision copy that autocast made of one is kept for backward too. */
@@ -22,6 +23,24 @@ export function keptForBackward(step: EagerStep, typed: TypedOperator): readonly
   if (saved.length === 1) return keptTensor(step, typed, first, 0);
   return saved.flatMap((tensor, index) => keptTensor(step, typed, tensor, index));
 }
+
+/**
+ * Autocast holds its copies of trained weights until its region ends, with gradients or without (aten/src/ATen/autocast_mode.cpp,
+ * `cached_cast`).
+ */
+export function keptByAutocast(
+  step: EagerStep,
+  typed: TypedOperator,
+  { weights }: Pick<InputCasts, 'weights'>,
+): readonly KeptTensor[] {
+  if (weights.length === 0) return noTensors;
+  return typed.operator.inputs
+    .flatMap((name) => keptValue(step, typed, name))
+    .filter(({ key, weightCopy }) => weightCopy && isTrained(step, key.slice(0, key.lastIndexOf(':'))));
+}
+
+const isTrained = ({ training }: EagerStep, name: string): boolean =>
+  training.analysis.graph.values.get(name)?.role === 'parameter';
 
 /**
  * Whether a sum of rows is that of `embedding_bag`, which keeps their bags and not the rows as `index_add` does: where nothing but

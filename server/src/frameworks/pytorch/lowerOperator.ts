@@ -17,7 +17,7 @@ import type { Fp8Scaling } from './fp8Products.ts';
 import type { FusedGroup } from './fusedGroups.ts';
 import type { CastingReader, InputCasts } from './inputCasts.ts';
 import { instructionsOf, withInstructions } from './instructionBound.ts';
-import { keptForBackward } from './keptTensors.ts';
+import { keptByAutocast, keptForBackward } from './keptTensors.ts';
 import { absorbed } from './lowerGroup.ts';
 import { copiedMatrices, matricesRead } from './matricesRead.ts';
 import { operandCasts } from './operandCasts.ts';
@@ -60,7 +60,7 @@ export function operatorLowering(
       withInstructions(wholeBack, instructionsOf(step, typed, 'backward')),
       operator,
     );
-    const saved = learns ? keptForBackward(step, typed) : [];
+    const saved = learns ? keptForBackward(step, typed) : keptByAutocast(step, typed, casts);
     const loss = lowerCrossEntropy(step, typed, { forward: whole, backwardData, saved });
     if (loss !== undefined) return loss;
     const forward = dropped(withInstructions(whole, instructionsOf(step, typed, 'forward')), operator);
