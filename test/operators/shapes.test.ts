@@ -442,6 +442,21 @@ test.each(contradictions)('%s of %j with %j contradicts its inputs', (type, inpu
   });
 });
 
+test('the size of a state is unknown where no weight and no attribute tell it', () => {
+  const { outputs } = inferText({
+    type: 'LSTM',
+    inputs: ['float32[seq, 2, 32]', 'float32[…]', 'float32[…]'],
+  });
+  const [type] = outputs;
+  const shape = type?.kind === 'tensor' && isKnownShape(type.shape) ? type.shape : [];
+  expect(shape.map((size) => (isUnknown(size) ? 'unknown' : typeof size))).toEqual([
+    'object',
+    'number',
+    'number',
+    'unknown',
+  ]);
+});
+
 test.each([
   [{ type: 'NonZero', inputs: ['float32[2, 3, n]'] }, 'at most 6*n'],
   [{ type: 'Compress', inputs: ['float32[4, 5]', 'bool[5]'], attributes: { axis: 1 } }, 'at most 5'],

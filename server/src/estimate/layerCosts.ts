@@ -267,7 +267,7 @@ function workOf(
       backward: orNull(bytes(passes * over(inputs.times.backward.bytes))),
     },
     memory: {
-      parameters: bytes(weightBytes + (frozen?.bytes ?? 0)),
+      parameters: bytes(frozen === undefined ? weightBytes : weightBytes + frozen.bytes),
       activations: orNull(bytes(over(inputs.savedByOperator))),
       gradient: bytes(trains ? weightBytes : 0),
     },
@@ -311,7 +311,7 @@ function layerCost(
       ...(nothingKnown
         ? {}
         : { kernels: { forward: seconds(work.forward.all), backward: seconds(work.backward.all) } }),
-      communication: seconds(communication?.time ?? 0),
+      communication: seconds(communication === undefined ? 0 : communication.time),
       exposedCommunication: exposureOf(communication, inputs.exposureKnown),
       communicationSlack: slackOf(communication, inputs.exposureKnown),
     },

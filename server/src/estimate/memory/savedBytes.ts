@@ -32,8 +32,9 @@ export function savedBytes({ operators }: LoweredGraph): SavedBytes {
   const made = new Map<number, { readonly keys: Set<string>; bytes: number }>();
   for (let index = 0; index < operators.length; index += 1) {
     const operator = operators[index];
-    recomputed[index] = operator?.backwardTemporary ?? 0;
-    const repeated = operator?.recomputed;
+    if (operator === undefined) continue;
+    const { backwardTemporary = 0, recomputed: repeated } = operator;
+    recomputed[index] = backwardTemporary;
     if (repeated === undefined) continue;
     const group = made.get(repeated.group) ?? { keys: new Set(), bytes: 0 };
     made.set(repeated.group, group);

@@ -22,9 +22,9 @@ export function collectivesOfLayers(stages: readonly StagePlan[]): readonly Laye
         layer,
         pass,
         collective,
-        count: (before?.count ?? 0) + times,
+        count: before === undefined ? times : before.count + times,
         bytes,
-        time: seconds((before?.time ?? 0) + time),
+        time: seconds(before === undefined ? time : before.time + time),
         whole: seconds(before === undefined ? whole : before.whole + whole),
         description,
       });

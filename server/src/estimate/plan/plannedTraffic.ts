@@ -130,11 +130,12 @@ function timedMessages(
     if (message === undefined) break;
     const updateShare = floatAt(shares.elements, index);
     if (last === undefined || message !== before || last.updateShare !== updateShare) {
+      const { stepsLater = 0, priority = 0 } = message;
       last = {
         after: workOf(message.after, operators),
         before: workOf(message.before, operators),
-        stepsLater: message.stepsLater ?? 0,
-        priority: message.priority ?? 0,
+        stepsLater,
+        priority,
         stages: stagesOf(message.stages),
         updateShare,
         launchShare: floatAt(shares.parameters, index),

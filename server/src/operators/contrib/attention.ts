@@ -278,9 +278,10 @@ const sparseAttention = defineContrib({
     const heads = Math.max(1, context.int('num_heads', 1));
     const side = Math.max(1, context.int('sparse_block_size', 64));
     const [batch = 0, length = 0, width = 0] = output.dimensions;
-    const places = cache.dimensions[2] ?? 0;
+    const [places, listed] = [cache.dimensions[2], blocks.dimensions.at(-1)];
+    if (places === undefined || listed === undefined) return unknownCost(reason);
     // Every layout lists so many blocks of side · side pairs for a cache that is full.
-    const pairs = Math.min((blocks.dimensions.at(-1) ?? 0) * side ** 2, length * places);
+    const pairs = Math.min(listed * side ** 2, length * places);
     const size = width / heads;
     const keys = length === 0 ? 0 : pairs / length;
     const sizes = { rows: batch * heads * length, keys, size, valueSize: size };
@@ -411,6 +412,10 @@ function inferOver(context: InferenceContext, parts: ReturnType<typeof partsOf>,
   };
 }
 
+/** Tokens of a cache, along an axis; none where no cache comes in. */
+const lengthOfPast = (past: readonly Dimension[] | undefined, axis: number): Dimension =>
+  past === undefined ? 0 : (past[axis] ?? unknownDimension('the cache has no axis of tokens'));
+
 function presentLength(
   context: InferenceContext,
   cache: Cache,
@@ -419,7 +424,7 @@ function presentLength(
 ): Dimension {
   if (context.inputType(cache.past) !== undefined && past === undefined)
     return unknownDimension(whyUnknown(context, cache.past));
-  const before = past?.[2] ?? 0;
+  const before = lengthOfPast(past, 2);
   // A buffer as long as the longest sequence comes back as it was.
   const isShared =
     context.int('past_present_share_buffer', 0) === 1 ||
@@ -438,7 +443,9 @@ function costOver(
   if (typeof parts === 'string' || 'missing' in parts) return unknownShapeCost;
   const { query, key, value, cached } = parts;
   const present = context.output(1)?.dimensions[2];
-  const before = context.input(cache.past)?.dimensions[2] ?? 0;
+  const output = context.output(0);
+  const before = context.hasInput(cache.past) ? context.input(cache.past)?.dimensions[2] : 0;
+  if (output === undefined || before === undefined) return unknownShapeCost;
   const keys = present ?? (cached ? 0 : before) + numberOf(key.length);
   const window = cache.window ?? -1;
   const rows = numberOf(query.batch) * numberOf(query.heads) * numberOf(query.length);
@@ -450,7 +457,7 @@ function costOver(
     size: numberOf(query.size),
     valueSize: numberOf(value.size),
   };
-  const turned = cache.rotates === true ? 3 * (context.output(0)?.elements ?? 0) : 0;
+  const turned = cache.rotates === true ? 3 * output.elements : 0;
   const operands = [0, 1, 2].filter((index) => context.hasInput(index));
   return attentionCost(context, sizes, operands, { operations: turned });
 }
@@ -482,7 +489,7 @@ function inferProjected(context: InferenceContext, floating: number, past: numbe
   if (context.inputType(past) !== undefined && before === undefined)
     return { outputs: [output, tensorOfUnknownShape(elementType, whyUnknown(context, past))] };
   const shared = context.int('past_present_share_buffer', 0) === 1;
-  const total = shared ? (before?.[3] ?? length) : addDimensions(before?.[3] ?? 0, length);
+  const total = shared ? (before?.[3] ?? length) : addDimensions(lengthOfPast(before, 3), length);
   return { outputs: [output, tensor(elementType, [2, batch, heads, total, partOf(valueWidth, heads)])] };
 }
 
@@ -495,14 +502,17 @@ function projectedCost(context: CostContext, past: number): OperatorCost {
   const [batch = 1, length = 1, width = 1] = input.dimensions;
   const [, columns = 0] = weight.dimensions;
   const sizes = context.ints('qkv_hidden_sizes');
-  const keys = context.output(1)?.dimensions[3] ?? (context.input(past)?.dimensions[3] ?? 0) + length;
+  const before = context.hasInput(past) ? context.input(past)?.dimensions[3] : 0;
+  const valueWidth = output.dimensions[2];
+  if (before === undefined || valueWidth === undefined) return unknownShapeCost;
+  const keys = context.output(1)?.dimensions[3] ?? before + length;
   return attentionCost(
     context,
     {
       rows: batch * heads * length,
       keys,
       size: Math.max(0, sizes?.[0] ?? columns / 3) / heads,
-      valueSize: (output.dimensions[2] ?? 0) / heads,
+      valueSize: valueWidth / heads,
     },
     [0, 1],
     { projection: { flops: 2 * batch * length * width * columns, input: 0, weight: 1 } },

@@ -120,7 +120,9 @@ function expertCost(context: CostContext, layers: readonly number[]): OperatorCo
   const flopsOf = (tensor: (typeof weights)[number]['tensor']): number =>
     (2 * chosen * tensor.elements * perByte(tensor.elementType)) / experts;
   const flops = weights.reduce((total, { tensor }) => total + flopsOf(tensor), 0);
-  const hidden = weights[0]?.tensor.dimensions[1] ?? 0;
+  const hidden = weights[0]?.tensor.dimensions[1];
+  const columns = output.dimensions.at(-1);
+  if (hidden === undefined || columns === undefined) return unknownShapeCost;
   const inner = hidden * chosen;
   const width = input.elements / Math.max(1, tokens);
   const activation = context.string('activation_type', 'relu');
@@ -141,7 +143,7 @@ function expertCost(context: CostContext, layers: readonly number[]): OperatorCo
   const isGated = weights.length > 2;
   const forward = work({
     flops,
-    operations: 6 * router.elements + 5 * inner + chosen * (output.dimensions.at(-1) ?? 0),
+    operations: 6 * router.elements + 5 * inner + chosen * columns,
     traffic: addTraffic(
       trafficOf(input, router, output),
       weightTraffic,

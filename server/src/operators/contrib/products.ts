@@ -380,7 +380,8 @@ function packedCost(context: CostContext, inner: number): OperatorCost {
   if (input === undefined || output === undefined || inner <= 0) return unknownShapeCost;
   const flops = 2 * output.elements * inner;
   const weights = Array.from({ length: context.inputCount - 1 }, (_, index) => context.input(index + 1));
-  const columns = output.dimensions.at(-1) ?? 0;
+  const columns = output.dimensions.at(-1);
+  if (columns === undefined) return unknownShapeCost;
   const bias = context.hasInput(5) ? output.elements : 0;
   const forward = work({
     flops,

@@ -73,7 +73,8 @@ export function layerNormalizationMap(
 ): DimensionMap {
   const input = context.inputShape(0);
   if (input === undefined) return unknownMap(whyUnknown(context, 0));
-  const begin = normalizeAxis(context.int('axis', -1), input.length) ?? 0;
+  const begin = normalizeAxis(context.int('axis', -1), input.length);
+  if (begin === undefined) return unknownMap(axisOutside);
   const labels = fromEnd(input.length, (axisFromEnd) => axisFromEnd + input.length >= begin);
   const beside = (options.beside ?? [1, 2]).map((index): readonly [number, AxisLabels] => {
     const rank = rankOf(context, index);
@@ -136,11 +137,11 @@ export function concatMap(context: InferenceContext, given?: readonly number[]):
   const inputs = given ?? Array.from({ length: context.inputCount }, (_, index) => index);
   const shapes = inputs.map((index) => context.inputShape(index));
   const [first] = shapes;
-  const axis = normalizeAxis(context.int('axis', 1), first?.length ?? 0);
+  const axis = first && normalizeAxis(context.int('axis', 1), first.length);
   if (first === undefined || shapes.includes(undefined) || axis === undefined)
     return unknownMap(whyUnknown(context, inputs[shapes.indexOf(undefined)] ?? 0));
   const size = first[axis] ?? 1;
-  const alike = shapes.every((shape) => equalDimensions(shape?.[axis] ?? 0, size));
+  const alike = shapes.every((shape) => isAlike(shape?.[axis], size));
   const labels = labelsOfRank(first.length, (each) => each === axis);
   const joined = (outer: Dimension): AxisLabels =>
     labels.map((label, each) => (each === axis && alike ? [{ label: 'joined', outer }] : label));
@@ -157,7 +158,7 @@ export function splitMap(context: InferenceContext): DimensionMap {
   if (input === undefined) return unknownMap(whyUnknown(context, 0));
   const axis = normalizeAxis(context.int('axis', 0), input.length);
   const parts = integersOf(context, 1, 'split');
-  if (axis === undefined) return unknownMap('the axis lies outside the input');
+  if (axis === undefined) return unknownMap(axisOutside);
   const count = Math.max(1, context.outputCount);
   const total = input[axis] ?? 1;
   const stated = parts.kind === 'known' ? numbersOf(parts.values) : undefined;
@@ -182,13 +183,20 @@ export function splitMap(context: InferenceContext): DimensionMap {
   });
 }
 
+/** Whether both have an axis, of one size. */
+const isAlike = (left: Dimension | undefined, right: Dimension | undefined): boolean =>
+  left !== undefined && right !== undefined && equalDimensions(left, right);
+
+const axisOutside = 'the axis lies outside the input';
+
 /** Gather: what is looked up in is private along the axis, all else is kept. */
 export function gatherMap(context: InferenceContext): DimensionMap {
   const input = context.inputShape(0);
   const indices = context.inputShape(1);
   if (input === undefined) return unknownMap(whyUnknown(context, 0));
   if (indices === undefined) return unknownMap(whyUnknown(context, 1));
-  const axis = normalizeAxis(context.int('axis', 0), input.length) ?? 0;
+  const axis = normalizeAxis(context.int('axis', 0), input.length);
+  if (axis === undefined) return unknownMap(axisOutside);
   const labels = labelsOfRank(input.length, (each) => each === axis);
   const places = indices.map((_, each) => `i${each}`);
   return mapOfLabels(context, {
@@ -204,7 +212,7 @@ export function gatherElementsMap(context: InferenceContext): DimensionMap {
   if (input === undefined) return unknownMap(whyUnknown(context, 0));
   if (indices === undefined) return unknownMap(whyUnknown(context, 1));
   const axis = normalizeAxis(context.int('axis', 0), input.length);
-  const isShort = (each: number): boolean => !equalDimensions(input[each] ?? 0, indices[each] ?? 0);
+  const isShort = (each: number): boolean => !isAlike(input[each], indices[each]);
   const labels = labelsOfRank(input.length, (each) => each !== axis && isShort(each));
   return mapOfLabels(context, {
     inputs: { 0: labels.map((label, each) => (each === axis ? undefined : label)), 1: labels },
@@ -239,7 +247,7 @@ export function scatterElementsMap(context: InferenceContext): DimensionMap {
   const axis = normalizeAxis(context.int('axis', 0), input.length);
   const labels = labelsOfRank(
     input.length,
-    (each) => each === axis || shapes.some((shape) => !equalDimensions(shape?.[each] ?? 0, input[each] ?? 0)),
+    (each) => each === axis || shapes.some((shape) => !isAlike(shape?.[each], input[each])),
   );
   return mapOfLabels(context, { inputs: { 0: labels, 1: labels, 2: labels }, outputs: [labels] });
 }
@@ -460,8 +468,7 @@ export function resizeMap(
   const sizes = sizesInput === undefined ? undefined : context.inputContent(sizesInput)?.elements;
   const labels = labelsOfRank(
     input.length,
-    (axis) =>
-      (axes.includes(axis) && (crops || keepsRatio)) || !equalDimensions(input[axis] ?? 0, shape[axis] ?? 0),
+    (axis) => (axes.includes(axis) && (crops || keepsRatio)) || !isAlike(input[axis], shape[axis]),
   );
   const details = Object.fromEntries(
     labels.map((label, axis): readonly [string, FactorDetails] => {

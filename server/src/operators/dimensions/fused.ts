@@ -14,7 +14,8 @@ export function splitGeluMap(context: InferenceContext): DimensionMap {
   const input = context.inputShape(0);
   if (input === undefined) return unknownMap(whyUnknown(context, 0));
   const rows = fromEnd(Math.max(0, input.length - 1));
-  const size = divideExactly(input.at(-1) ?? 0, 2);
+  const last = input.at(-1);
+  const size = last === undefined ? undefined : divideExactly(last, 2);
   const both = [{ label: 'half', outer: 2 }];
   return mapOfLabels(context, {
     inputs: { 0: [...rows, both], 1: [both] },

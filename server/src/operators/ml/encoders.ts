@@ -100,7 +100,7 @@ export const encoders: readonly OperatorDefinition[] = [
       );
       const unknown = widths.indexOf(undefined);
       if (unknown >= 0) return unknownBecause(context, unknown, 'float32');
-      const total = widths.reduce<Dimension>((sum, width) => addDimensions(sum, width ?? 0), 0);
+      const total = widths.flatMap((width) => width ?? []).reduce(addDimensions, 0);
       return single(tensor('float32', [samplesOf(context), total]));
     },
     dimensions: featuresMap,

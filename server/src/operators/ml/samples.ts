@@ -49,17 +49,17 @@ export const featuresOf = (context: CostContext): number => context.input(0)?.di
 /** A model applied to every sample: nothing is trained through it, its tables are attributes. */
 export function modelCost(
   context: CostContext,
-  perSample: { readonly flops?: number; readonly operations: number },
+  { flops: flopsOfSample = 0, operations }: { readonly flops?: number; readonly operations: number },
 ): OperatorCost {
   const input = context.input(0);
   const output = context.output(0);
   if (input === undefined || output === undefined) return unknownShapeCost;
   const samples = input.dimensions.length < 2 ? 1 : (input.dimensions[0] ?? 1);
   const outputs = Array.from({ length: context.outputCount }, (_, index) => context.output(index));
-  const flops = samples * (perSample.flops ?? 0);
+  const flops = samples * flopsOfSample;
   const forward = work({
     flops,
-    operations: samples * perSample.operations,
+    operations: samples * operations,
     traffic: trafficOf(input, ...outputs),
   });
   return cost(flops > 0 ? 'matmul' : 'elementwise', forward);

@@ -104,8 +104,9 @@ function inferLinearAttention(context: InferenceContext): Inference {
   const reason = whyUnknown(context, [query, key, value].indexOf(undefined));
   const batch = query?.[0] ?? key?.[0] ?? value?.[0] ?? batchOfState;
   const length = query?.[1] ?? key?.[1] ?? value?.[1];
-  const keySize = key === undefined ? keySizeOfState : partOf(key[2] ?? 0, groups);
-  const valueSize = value === undefined ? valueSizeOfState : partOf(value[2] ?? 0, groups);
+  const [keyWidth, valueWidth] = [key?.[2], value?.[2]];
+  const keySize = keyWidth === undefined ? keySizeOfState : partOf(keyWidth, groups);
+  const valueSize = valueWidth === undefined ? valueSizeOfState : partOf(valueWidth, groups);
   const or = (dimension: Dimension | undefined): Dimension => dimension ?? unknownDimension(reason);
   const nothing = batch === undefined && length === undefined && valueSize === undefined;
   return {
@@ -176,8 +177,11 @@ function linearAttentionCost(context: CostContext): OperatorCost {
     return unknownShapeCost;
   const heads = context.int('q_num_heads', 1);
   const groups = context.int('kv_num_heads', 1);
-  const [batch = 1, length = 1, width = 0] = query.dimensions;
-  const state = (width / heads) * ((value.dimensions[2] ?? 0) / groups);
+  const [batch, length, width] = query.dimensions;
+  const [, , valueWidth] = value.dimensions;
+  if (batch === undefined || length === undefined || width === undefined || valueWidth === undefined)
+    return unknownShapeCost;
+  const state = (width / heads) * (valueWidth / groups);
   // One outer product into the state and one product with it per token; delta rules read the state once more.
   const products = context.string('update_rule', 'gated_delta').includes('delta')
     ? groups * 2 + heads

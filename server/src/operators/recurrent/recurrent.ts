@@ -11,7 +11,7 @@
  * sections 3.1 to 3.3).
  */
 
-import { type Dimension, floorDivideDimensions } from '../../model/dimension.ts';
+import { type Dimension, floorDivideDimensions, unknownDimension } from '../../model/dimension.ts';
 import type {
   CostContext,
   Inference,
@@ -122,6 +122,12 @@ export const recurrentOperators: readonly OperatorDefinition[] = [...cells, proj
   }),
 );
 
+/** The size of the state by weights [directions, gates · size, input]. */
+function partOfGates(context: InferenceContext, gates: number): Dimension {
+  const rows = context.inputShape(1)?.[1];
+  return rows === undefined ? unknownDimension(whyUnknown(context, 1)) : floorDivideDimensions(rows, gates);
+}
+
 /** X is [seq, batch, input], or [batch, seq, input] with `layout` 1; outputs follow (ONNX Operators, LSTM-14). */
 function inferRecurrent(context: InferenceContext, cell: Cell): Inference {
   const elementType = elementTypeOf(context, 0);
@@ -140,7 +146,7 @@ function inferRecurrent(context: InferenceContext, cell: Cell): Inference {
   const recurrence = context.inputShape(2);
   const hidden: Dimension =
     context.attribute('hidden_size') === undefined
-      ? (recurrence?.[2] ?? floorDivideDimensions(context.inputShape(1)?.[1] ?? 0, cell.gates))
+      ? (recurrence?.[2] ?? partOfGates(context, cell.gates))
       : context.int('hidden_size', 0);
   // What is given out and fed back; the cell's own state keeps its size.
   const given: Dimension =
@@ -196,7 +202,7 @@ function recurrentCost(context: CostContext, cell: Cell): OperatorCost {
   });
   const tensors = [input, weight, recurrence, context.input(3), projection, ...outputs];
   // The recurrent weights are read again in every step; one matmul serves all inputs at once.
-  const read = recurrence.elements + (projection?.elements ?? 0);
+  const read = recurrence.elements + (projection === undefined ? 0 : projection.elements);
   const again = trafficOfElements(recurrence, read * Math.max(0, length - 1));
   // A projection is taken of states that are given out nowhere else.
   const kept = (cell.outputs === 3 ? states : 0) + (projection === undefined ? 0 : states);

@@ -51,7 +51,7 @@ export function inferConcat(context: InferenceContext): Inference {
   );
   const [first] = shapes;
   // Before version 4 the axis was optional and 1.
-  const axis = normalizeAxis(context.int('axis', 1), first?.length ?? 0);
+  const axis = first && normalizeAxis(context.int('axis', 1), first.length);
   if (first === undefined || axis === undefined) {
     return mismatch(
       `axis ${context.int('axis', 1)} lies outside ${shapes.length === 0 ? 'an operator without inputs' : `the inputs ${shapes.map(printShape).join(', ')}`}`,
@@ -60,7 +60,7 @@ export function inferConcat(context: InferenceContext): Inference {
   const shape = first.map(
     (size, position): Dimension =>
       position === axis
-        ? shapes.reduce<Dimension>((sum, other) => addDimensions(sum, other[position] ?? 0), 0)
+        ? shapes.flatMap((other) => other[position] ?? []).reduce(addDimensions, 0)
         : (shapes.map((other) => other[position] ?? size).find((other) => typeof other === 'number') ??
           shapes.map((other) => other[position] ?? size).find(isSymbolic) ??
           size),

@@ -27,6 +27,7 @@ import {
   unknownBecause,
   whyUnknown,
 } from '../vocabulary/types.ts';
+import { unknownShapeCost } from '../vocabulary/work.ts';
 
 export const dataDependentOperators: readonly OperatorDefinition[] = [
   define({
@@ -158,8 +159,8 @@ export const dataDependentOperators: readonly OperatorDefinition[] = [
     // Each box that is kept is compared with all others: intersection 9 operations, union 2, quotient and comparison.
     dimensions: () => privateMap,
     cost: (context) => {
-      const kept = context.output(0)?.dimensions[0] ?? 0;
-      const boxes = context.input(0)?.dimensions[1] ?? 0;
+      const [kept, boxes] = [context.output(0)?.dimensions[0], context.input(0)?.dimensions[1]];
+      if (kept === undefined || boxes === undefined) return unknownShapeCost;
       return copyCost(context, { operations: 13 * kept * boxes });
     },
   }),

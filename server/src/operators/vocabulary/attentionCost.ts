@@ -74,7 +74,8 @@ export function attentionCost(
   if (output === undefined || tensors.some((tensor) => tensor === undefined)) return unknownShapeCost;
   const { rows, keys, size, valueSize } = sizes;
   const scores = rows * keys;
-  const projected = options.projection?.flops ?? 0;
+  const { operations: operationsBeside = 0, projection } = options;
+  const projected = projection === undefined ? 0 : projection.flops;
   const mask = tensorOrNone(context, options.mask);
   const isTrained =
     options.mask !== undefined && mask !== undefined && context.gradient(options.mask) !== 'none';
@@ -88,7 +89,7 @@ export function attentionCost(
   };
   const forward = work({
     flops: 2 * scores * (size + valueSize) + projected,
-    operations: 5 * scores + (options.operations ?? 0),
+    operations: 5 * scores + operationsBeside,
     traffic: addTraffic(options.read ?? trafficOf(...allInputs(context)), trafficOf(output)),
     kernels: options.projection === undefined ? 1 : 2,
     ...shape('forward'),

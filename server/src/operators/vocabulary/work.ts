@@ -63,12 +63,13 @@ export function work(parts: {
   readonly attention?: AttentionShape;
   readonly rowLength?: number;
 }): Work {
+  const { flops = 0, operations = 0, kernels = 1, traffic } = parts;
   const matmuls = parts.matmul === undefined ? (parts.matmuls ?? []) : [{ shape: parts.matmul, count: 1 }];
   return {
-    flops: parts.flops ?? 0,
-    operations: parts.operations ?? 0,
-    traffic: parts.traffic,
-    kernels: parts.kernels ?? 1,
+    flops,
+    operations,
+    traffic,
+    kernels,
     ...(parts.recomputedFlops === undefined ? {} : { recomputedFlops: parts.recomputedFlops }),
     ...(matmuls.length === 0 ? {} : { matmuls }),
     ...(parts.attention === undefined ? {} : { attention: parts.attention }),
@@ -84,7 +85,7 @@ export function addWork(...parts: readonly Work[]): Work {
   const rowLength = parts.find((part) => part.rowLength !== undefined)?.rowLength;
   const multiplying = parts.filter((part) => part.flops > 0);
   const attention = multiplying.length === 1 ? multiplying[0]?.attention : undefined;
-  const recomputedFlops = sum(parts, (part) => part.recomputedFlops ?? 0);
+  const recomputedFlops = sum(parts, ({ recomputedFlops = 0 }) => recomputedFlops);
   return {
     flops: sum(parts, (part) => part.flops),
     ...(recomputedFlops === 0 ? {} : { recomputedFlops }),
