@@ -71,7 +71,7 @@ const fixesFinding: Scenario = {
     await editor.lensMatching(/batch 1\b/);
     await editor.lensMatching(/Quick fixes…/);
     await editor.runCommand('Layercost: List Quick Fixes');
-    await editor.chooseInQuickInput('Use a batch of', 'more samples per second');
+    await editor.chooseInQuickInput('Use a batch of', 'samples per second');
     await editor.lensMatching(/batch (?!1\b)\d+/);
   },
 };
