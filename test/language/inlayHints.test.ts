@@ -225,6 +225,22 @@ it.each([
   },
 );
 
+it('a sum of layers says so before it says FLOPs: it would read as the time of one', () => {
+  const repeated = `inputs:
+  x: float32[batch, 512]
+blocks:
+  pair:
+    - a: Linear(512, 512)
+layers:
+  - p: pair() * 3
+`;
+  const shown = (longest: number) =>
+    inlayHints(viewOf(repeated, oneGpu), 4, 4, undefined, { longest, lastColumn: 200 })[0]?.text;
+  expect(shown(60)).toMatch(/^\S+ MFLOP · \S+ \S+ · sum of 3$/);
+  expect(shown(22)).toMatch(/^\S+ µs · sum of 3$/);
+  expect(shown(12)).toMatch(/^\S+ µs$/);
+});
+
 it('shares the room of a line between the shape and the cost', () => {
   const kinds = { cost: true, shape: true };
   const view = viewOf(wide, { cluster: 'k80-10gbe', gpus: 8, batch: 4 });

@@ -87,7 +87,7 @@ describe('a plan', () => {
     const [best, ...others] = layouts;
     expect(best).toMatchObject({
       gpus: 8,
-      why: expect.stringMatching(/^The next, 8 GPUs with .* takes .* longer a step/),
+      why: expect.stringMatching(/^The next, [a-z-]+, takes .* longer a step/),
     });
     expect(best?.launchers.map(({ launcher }) => launcher)).toContain('layercost report');
     for (const { costs, why, gpus } of others) {

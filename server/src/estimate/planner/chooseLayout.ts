@@ -40,7 +40,7 @@ export function chooseLayout(
       problem: `No layout ends${within}: the fastest takes ${formatTime(seconds(least))}; use more GPUs, or a later deadline`,
     };
   }
-  // One that differs in its degrees or GPUs: the same with another micro-batch says little.
+  // One that isSameLayout in its degrees or GPUs: the same with another micro-batch says little.
   const next = inTime.find((each) => !isLike(each, chosen));
   const tooLate = ranked.find((each) => !inTime.includes(each) && compare[goal](each, chosen) < 0);
   return {
@@ -95,7 +95,13 @@ function whyNext(chosen: PlannedLayout, next: PlannedLayout): string {
     return `The next, ${nameOf(next)}, takes ${slower} a step and ${hours}.`;
   }
   const part = whySlower(next.layout, chosen.layout);
-  return `The next, ${nameOf(next)}, takes ${slower} a step${part === '' ? '' : `: ${part}`}.`;
+  // Of layouts that differ in their framework alone, its name is all there is to say.
+  const isSameLayout = isLike(
+    { ...next, layout: { ...next.layout, framework: chosen.layout.framework } },
+    chosen,
+  );
+  const name = isSameLayout ? next.layout.framework.name : nameOf(next);
+  return `The next, ${name}, takes ${slower} a step${part === '' ? '' : `: ${part}`}.`;
 }
 
 /** `16 GPUs with tp 2, pp 4 and pytorch-ddp`. */
