@@ -1,6 +1,7 @@
 /** Elements of SVG from plain numbers; text is escaped here, and places have one decimal. */
 
 import { escapeHtml } from '../model/escapeHtml.ts';
+import { wrapWords } from '../model/wrapWords.ts';
 
 export interface Box {
   readonly left: number;
@@ -48,19 +49,16 @@ export function fitLabel(text: string, room: number): string {
 
 /** Lines that fit into `room` pixels, broken between words; a longer word is cut. */
 export function wrapLabel(text: string, room: number): readonly string[] {
-  const most = Math.floor(room / letterWidth);
-  const lines: string[] = [];
-  for (const word of text.split(' ')) {
-    const joined = `${lines.at(-1) ?? ''} ${word}`;
-    if (lines.length > 0 && joined.length <= most) lines.splice(-1, 1, joined);
-    else lines.push(fitLabel(word, room));
-  }
-  return lines;
+  return wrapWords(text, () => Math.floor(room / letterWidth)).map((each) => fitLabel(each, room));
 }
 
-/** The last `most` characters: of a name with its modules in front, the layer. */
-export const fitTail = (text: string, most: number): string =>
-  text.length <= most ? text : `…${text.slice(1 - most)}`;
+/** At most the last `most` characters: of a name with its modules in front, the layer, and modules that fit whole. */
+export function fitTail(text: string, most: number): string {
+  if (text.length <= most) return text;
+  const tail = text.slice(1 - most);
+  const at = tail.search(/[/.]/);
+  return `…${at > 0 && at < tail.length - 1 ? tail.slice(at) : tail}`;
+}
 
 /** Stripes over a kind, so that it is known without its colour. */
 export const stripes = (name: string, kind: string): string =>

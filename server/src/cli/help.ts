@@ -1,5 +1,6 @@
 /** What `layercost --help` and `layercost COMMAND --help` print. */
 
+import { wrapWords } from '../model/wrapWords.ts';
 import { type CommandHelp, type CommandName, commandHelp, commandNames } from './commandHelp.ts';
 
 /** The commands, and where to read on. */
@@ -54,22 +55,12 @@ const width = 118;
 /** What is written on the left, what it does on the right. */
 const columns = (rows: readonly (readonly [string, string])[]): string[] =>
   rows.flatMap(([written, meaning]) => {
-    const [first = '', ...more] = wrapped(meaning, width - left);
+    const [first = '', ...more] = wrapWords(meaning, () => width - left);
     const rest = more.map((line) => `${' '.repeat(left)}${line}`);
     return written.length + 4 > left
       ? [`  ${written}`, `${' '.repeat(left)}${first}`, ...rest]
       : [`  ${written}`.padEnd(left) + first, ...rest];
   });
-
-function wrapped(text: string, most: number): readonly string[] {
-  const lines: string[] = [];
-  for (const word of text.split(' ')) {
-    const last = lines.at(-1);
-    if (last === undefined || last.length + 1 + word.length > most) lines.push(word);
-    else lines[lines.length - 1] = `${last} ${word}`;
-  }
-  return lines;
-}
 
 const scenarioOptions: readonly (readonly [string, string])[] = [
   ['--cluster NAME|FILE', 'a cluster or GPU of layercost clusters, or a profile in a JSON file'],

@@ -15,6 +15,7 @@ import { knownPart } from '../model/knownPart.ts';
 import { printable } from '../model/readableIssues.ts';
 import type { LayerCost } from '../model/stepCost.ts';
 import { bytes, type Seconds } from '../model/units.ts';
+import { wrapWords } from '../model/wrapWords.ts';
 import { findOperator } from '../operators/registry.ts';
 import {
   collectivesOfLine,
@@ -247,12 +248,5 @@ const pair = (left: string, right: string): string => `${left.padEnd(14)}${right
 
 /** A cell whose text is broken at blanks, so that no line is wider than the block. */
 function wrapped(name: string, text: string): readonly string[] {
-  const lines: string[] = [];
-  for (const word of text.split(' ')) {
-    const last = lines.at(-1);
-    if (last !== undefined && last.length + 1 + word.length <= width - 13)
-      lines.splice(-1, 1, `${last} ${word}`);
-    else lines.push(word);
-  }
-  return lines.map((line, index) => cell(index === 0 ? name : '', line));
+  return wrapWords(text, () => width - 13).map((line, index) => cell(index === 0 ? name : '', line));
 }

@@ -1,5 +1,7 @@
 /** Makes text fit a width: names lose their middle, sentences break at blanks. */
 
+import { wrapWords } from '../../model/wrapWords.ts';
+
 /**
  * The text in at most `width` characters: `/model/tra…/h.0/attn/c_proj`. More is left of the end, which tells the layer
  * from its neighbours, than of the beginning, which it shares with them.
@@ -18,16 +20,6 @@ export function shortenMiddle(text: string, width: number): string {
  */
 export function wrapText(text: string, width: number | undefined, indent: number): readonly string[] {
   if (width === undefined || text.length <= width) return [text];
-  const lines: string[] = [];
-  let line = '';
-  for (const word of text.split(/(?<=[^\s\d]) /)) {
-    const longer = line === '' ? word : `${line} ${word}`;
-    const room = width - (lines.length === 0 ? 0 : indent);
-    if (line !== '' && longer.length > room) {
-      lines.push(line);
-      line = word;
-    } else line = longer;
-  }
-  if (line !== '') lines.push(line);
+  const lines = wrapWords(text, (line) => width - (line === 0 ? 0 : indent));
   return lines.map((each, index) => (index === 0 ? each : ' '.repeat(indent) + each.trimStart()));
 }

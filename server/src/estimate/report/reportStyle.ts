@@ -47,7 +47,7 @@ details table { width: auto; } details table.layers { width: 100%; }
 .layers tr.here td { background: color-mix(in srgb, var(--blue) 18%, transparent); }
 .layers th button { font: inherit; color: inherit; background: none; border: 0; padding: 0; cursor: pointer; text-align: inherit; } .layers th button:hover { text-decoration: underline; }
 th[aria-sort=ascending] button::after { content: ' ▲'; } th[aria-sort=descending] button::after { content: ' ▼'; }
-.save { font: inherit; font-size: .82rem; color: var(--quiet); background: none; border: 0; padding: .1rem 0; margin-right: .8rem; float: right; cursor: pointer; } .save:hover { text-decoration: underline; }
+.save { font: inherit; font-size: .82rem; color: var(--quiet); background: none; border: 0; padding: 0; margin: .4rem 0; float: right; cursor: pointer; } .save:hover { text-decoration: underline; }
 .scripted tr[data-layer] { cursor: pointer; }
 .tools { display: none; gap: 1rem; align-items: center; } .scripted .tools { display: flex; }
 .tools input, .tools button { font: inherit; color: inherit; background: transparent; border: 1px solid color-mix(in srgb, var(--text) 30%, transparent); border-radius: .3rem; padding: .15rem .5rem; }
