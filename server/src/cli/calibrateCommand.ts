@@ -6,13 +6,14 @@
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { planBenchmark } from '../benchmark/benchmarkPlan.ts';
-import { fitFactors, type KnownKernels } from '../benchmark/calibration/fitFactors.ts';
+import { fitFactors } from '../benchmark/calibration/fitFactors.ts';
 import { fitHost, type HostTiming, hostTimingOf } from '../benchmark/calibration/fitHost.ts';
 import { fitKernels, type KernelTiming } from '../benchmark/calibration/fitKernels.ts';
 import { fitLink, type LinkFile } from '../benchmark/calibration/fitLink.ts';
 import { hostOfProgram } from '../benchmark/calibration/hostOfProgram.ts';
 import { type MachineFile, machineProfile } from '../benchmark/calibration/machineProfile.ts';
 import { requestOfConditions } from '../benchmark/calibration/requestOfConditions.ts';
+import type { KnownKernels } from '../benchmark/calibration/timedRows.ts';
 import { timingsOfRun } from '../benchmark/calibration/timingsOfRun.ts';
 import { computationOf } from '../benchmark/computation.ts';
 import type { DeviceKind } from '../benchmark/deviceChoice.ts';
