@@ -8,6 +8,8 @@ import type { RecomputedGroups } from '../../analysis/recomputedGroups.ts';
 import { producerOf } from '../../composites/flow.ts';
 import type { KernelEnvironment, Layout } from '../../hardware/kernelEnvironment.ts';
 import type { Operator } from '../../model/graph.ts';
+import { memoizeRecent } from '../../model/memoizeRecent.ts';
+import { isSameContent } from '../../model/sameContent.ts';
 import type { Mode, Precision } from '../../model/scenario.ts';
 import { hasTrait } from '../../operators/operatorFacts.ts';
 import type { AssumedKernel, KeptTensor, LoweredGraph, LoweredOperator } from '../behaviour.ts';
@@ -30,16 +32,35 @@ export function lowerEager(
   training: TrainingGraph,
   precision: Precision,
   mode: Mode,
-  options: TypeOptions & { readonly reentrant?: boolean; readonly fusedByHand?: boolean },
+  options: EagerOptions,
   recomputed?: RecomputedGroups,
 ): LoweredGraph {
-  const { operators, groups, environmentOf, stored } = eagerOperators(training, precision, mode, options);
-  if (mode === 'inference') return { operators };
-  const added = addGradientSums(training, operators, groups, environmentOf);
-  const summed = options.fusedByHand === true ? fuseByHand(training, added) : added;
-  if (recomputed === undefined) return { operators: summed };
-  return { operators: recompute(training, summed, recomputed, stored, options.reentrant ?? false) };
+  const { operators, stored } = summedOperators(training, { precision, mode, options });
+  if (mode === 'inference' || recomputed === undefined) return { operators };
+  return { operators: recompute(training, operators, recomputed, stored, options.reentrant ?? false) };
 }
+
+type EagerOptions = TypeOptions & { readonly reentrant?: boolean; readonly fusedByHand?: boolean };
+
+/** Before anything is computed again, found once for all that may be: what is kept changes no kernel. */
+const summedOperators = memoizeRecent(
+  (training: TrainingGraph, { precision, mode, options }: EagerQuestion): SummedOperators => {
+    const { operators, groups, environmentOf, stored } = eagerOperators(training, precision, mode, options);
+    if (mode === 'inference') return { operators, stored };
+    const added = addGradientSums(training, operators, groups, environmentOf);
+    return { operators: options.fusedByHand === true ? fuseByHand(training, added) : added, stored };
+  },
+  isSameContent,
+  2,
+);
+
+interface EagerQuestion {
+  readonly precision: Precision;
+  readonly mode: Mode;
+  readonly options: EagerOptions;
+}
+
+type SummedOperators = Pick<EagerOperators, 'operators' | 'stored'>;
 
 /** Operators before gradients are added and anything is computed again, and what compiling starts from. */
 export interface EagerOperators extends Pick<ViewStorage, 'storage'> {
