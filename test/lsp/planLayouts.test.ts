@@ -163,13 +163,19 @@ describe('a plan', () => {
     expect(layouts[0]?.costs).toMatch(/^≥ /);
   });
 
-  it('ends when it is cancelled', async () => {
+  it('ends when it is cancelled, before four more layouts are costed', async () => {
     const server = await open(`${body}${own}`);
     const { CancellationTokenSource } = await import('vscode-languageserver');
     const source = new CancellationTokenSource();
-    server.connection.onNotification(planProgress, () => source.cancel());
+    let said = 0;
+    server.connection.onNotification(planProgress, () => {
+      said += 1;
+      source.cancel();
+    });
     await expect(
       server.connection.sendRequest(planLayouts, { ...asked, gpus: [8, 16, 32, 64] }, source.token),
     ).rejects.toThrow(/cancelled/);
+    // A message is sent for every four.
+    expect(said).toBe(1);
   });
 });

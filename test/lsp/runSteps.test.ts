@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { openSpecInSteps } from '../../server/src/analysis/openModel.ts';
-import { estimateInSteps } from '../../server/src/estimate/estimateModel.ts';
+import { openLayerSpec, openSpecInSteps } from '../../server/src/analysis/openModel.ts';
+import { estimateInSteps, estimateModel } from '../../server/src/estimate/estimateModel.ts';
+import { planEstimate } from '../../server/src/estimate/planner/planEstimate.ts';
 import { readLayerSpec } from '../../server/src/formats/layer-spec/readLayerSpec.ts';
 import { runSteps, turnOfTimer } from '../../server/src/lsp/runSteps.ts';
 import { finish, type Steps } from '../../server/src/model/steps.ts';
@@ -44,4 +46,27 @@ it('makes steps of everything that takes long after a keystroke', () => {
   const opened = finish(openSpecInSteps(read, 'long.layers.yaml'));
   const estimating = [...estimateInSteps(opened, [])];
   expect({ opening: opening.length, estimating: estimating.length }).toEqual({ opening: 3, estimating: 1 });
+});
+
+it('makes steps of every stage of the layouts of a plan', () => {
+  const text = readFileSync('samples/tinyllama.layers.yaml', 'utf8');
+  const estimate = estimateModel(openLayerSpec(text, 'tinyllama.layers.yaml'), [{ cluster: 'dgx-h100' }]);
+  let costed = 0;
+  const steps = planEstimate(estimate, {
+    gpus: [64],
+    globalBatch: 512,
+    top: 8,
+    onCosted: () => {
+      costed += 1;
+    },
+  });
+  const turns: number[] = [];
+  for (let step = steps.next(); step.done !== true; step = steps.next()) turns.push(costed);
+  // A step ends with a layout, or before.
+  turns.forEach((after, turn) => {
+    expect(after - (turns[turn - 1] ?? 0)).toBeLessThanOrEqual(1);
+  });
+  // Each layout is bound, divided, and has its kernels, its times and its memory found: most have more stages than one.
+  expect(costed).toBeGreaterThan(30);
+  expect(turns.length).toBeGreaterThan(5 * costed);
 });

@@ -22,7 +22,7 @@ import type { StepCost } from '../model/stepCost.ts';
 import { finish, type Steps } from '../model/steps.ts';
 import { withAddedLoss } from './addedLoss.ts';
 import { assumptionsOf } from './assumptions.ts';
-import { costStep } from './costStep.ts';
+import { costInSteps, costStep } from './costStep.ts';
 import type { Prefill } from './decoding/decodeCost.ts';
 import type { EstimateCache } from './estimateCache.ts';
 import { leftOutOf } from './leftOut.ts';
@@ -134,7 +134,7 @@ export function* estimateInSteps(
   const sound = issues.every(({ severity }) => severity !== 'error');
   const prefill = decoding === undefined ? undefined : () => prefillOf(prepared, scenario, cluster);
   const cost = sound
-    ? (same?.cost ?? costStep(training, scenario, cluster, measurements, reasons, prefill))
+    ? (same?.cost ?? (yield* costInSteps(training, scenario, cluster, measurements, reasons, prefill)))
     : undefined;
   memory?.keep(basis, same !== undefined && same.cost === cost ? same : { training, leftOut: reasons, cost });
   return {

@@ -8,6 +8,7 @@ import type {
   ParallelScenario,
   ScenarioRequest,
 } from '../../../server/src/model/scenario.ts';
+import { finish } from '../../../server/src/model/steps.ts';
 import { openGraph } from '../../support/savedActivations.ts';
 
 const path = 'samples/tinyllama.layers.yaml';
@@ -54,7 +55,7 @@ test.each<FrameworkChoice>([
   const { training, scenario, cluster, cost } = estimateModel(opened, [{ framework }, asked]);
   if (training === undefined || scenario === undefined || cluster === undefined)
     throw new Error('not costed');
-  const parallel = estimateParallelStep(training, scenario, one, cluster);
+  const parallel = finish(estimateParallelStep(training, scenario, one, cluster));
   expect(parallel?.totals.time.step).toBe(cost?.totals.time.step);
   expect(parallel?.totals.time.range).toEqual(cost?.totals.time.range);
   expect(parallel?.totals.memory.peak).toBe(cost?.totals.memory.peak);

@@ -9,6 +9,7 @@ import { lazy } from '../../model/lazy.ts';
 import { memoizeRecent } from '../../model/memoizeRecent.ts';
 import type { ParallelScenario, Scenario } from '../../model/scenario.ts';
 import type { ParallelCost, StepCost, StepLimit, TotalCost } from '../../model/stepCost.ts';
+import type { Steps } from '../../model/steps.ts';
 import { bytes, flops, seconds } from '../../model/units.ts';
 import type { OperatorCost } from '../../operators/definition.ts';
 import { basisOf, layersOf, timeAtPeak } from '../estimateStep.ts';
@@ -20,7 +21,7 @@ import { passesOf, timelineOf, timesOf } from '../plan/stepPlan.ts';
 import { smallShare } from '../stepLimit.ts';
 import { tokensPerSample } from '../tokens.ts';
 import { unknownParts } from '../unknownParts.ts';
-import { bubbleOf, exchangeTimeOf, type LaidOutStep, layOutStep, stagesOf } from './laidOutStep.ts';
+import { bubbleOf, exchangeTimeOf, type LaidOutStep, layOutInSteps, stagesOf } from './laidOutStep.ts';
 import { collectivesOfLayers, wholeLayers } from './layersOfWorkers.ts';
 import { layoutFindings } from './layoutFindings.ts';
 import type { ParallelPlan } from './parallelPlan.ts';
@@ -29,14 +30,14 @@ import type { RankMemory } from './rankMemory.ts';
 import { shardingsOfLayers } from './shardingsOfLayers.ts';
 
 /** `undefined` where the model cannot be cut so (`resolveParallel` says why); `leftOut` is that of `estimateStep`. */
-export function estimateParallelStep(
+export function* estimateParallelStep(
   training: TrainingGraph,
   scenario: Scenario,
   parallel: ParallelScenario,
   cluster: ClusterProfile,
   leftOut: readonly string[] = [],
-): StepCost | undefined {
-  const laidOut = layOutStep(training, scenario, parallel, cluster);
+): Steps<StepCost | undefined> {
+  const laidOut = yield* layOutInSteps(training, scenario, parallel, cluster);
   if (laidOut === undefined) return undefined;
   const { plan, times, memories, fullest, reserved } = laidOut;
   const unknown = [...unknownParts(training, unknownOrigins(training)), ...partsLeftOut(leftOut)];

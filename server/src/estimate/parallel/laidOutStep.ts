@@ -6,6 +6,7 @@ import { floatAt, itemAt } from '../../model/at.ts';
 import { lazy } from '../../model/lazy.ts';
 import { memoizeRecent } from '../../model/memoizeRecent.ts';
 import type { ParallelScenario, Scenario } from '../../model/scenario.ts';
+import { finish, type Steps } from '../../model/steps.ts';
 import type { MeshAxis } from '../../parallel/division.ts';
 import { memoryOf } from '../memory/memoryOf.ts';
 import { type ReservedMemory, reservedMemory } from '../memory/reservedMemory.ts';
@@ -31,18 +32,25 @@ export interface LaidOutStep {
 }
 
 /** `undefined` where the model cannot be cut so, or where the schedule waits for itself. */
-export function layOutStep(
+export const layOutStep = (...asked: Parameters<typeof layOutInSteps>): LaidOutStep | undefined =>
+  finish(layOutInSteps(...asked));
+
+/** The same in steps: stages one by one, their times, and the memory of each. */
+export function* layOutInSteps(
   training: TrainingGraph,
   scenario: Scenario,
   parallel: ParallelScenario,
   cluster: ClusterProfile,
-): LaidOutStep | undefined {
-  const plan = planParallel(training, scenario, parallel, cluster);
+): Steps<LaidOutStep | undefined> {
+  const plan = yield* planParallel(training, scenario, parallel, cluster);
   const times = plan && parallelTimes(plan, cluster, 'middle');
   if (plan === undefined || times === undefined) return undefined;
+  yield;
   const held: StepMemory[] = [];
-  for (const { like, plan: own } of plan.stages)
+  for (const { like, plan: own } of plan.stages) {
     held.push(like === undefined ? memoryOfStage(own, 'one micro-batch') : itemAt(held, like));
+    if (like === undefined) yield;
+  }
   const memories = plan.ranks.map((own, rank) =>
     rankMemory(
       own.map((stage) => ({ stage, memory: itemAt(held, stage) })),

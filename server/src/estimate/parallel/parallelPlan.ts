@@ -11,6 +11,7 @@ import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
 import { itemAt } from '../../model/at.ts';
 import type { Estimate } from '../../model/estimate.ts';
 import type { ParallelScenario, Scenario } from '../../model/scenario.ts';
+import type { Steps } from '../../model/steps.ts';
 import { type Bytes, bytes, type Seconds } from '../../model/units.ts';
 import { areAlikeRanges, blockRun } from '../../parallel/blockRun.ts';
 import type { OperatorRange } from '../../parallel/operatorRange.ts';
@@ -44,13 +45,13 @@ export interface StagePlan extends PlannedStage {
   readonly sharedGradients: Estimate<Seconds>;
 }
 
-/** `undefined` where the model has fewer blocks than stages. */
-export function planParallel(
+/** `undefined` where the model has fewer blocks than stages. A step is no more than what one stage needs of its own. */
+export function* planParallel(
   training: TrainingGraph,
   scenario: Scenario,
   parallel: ParallelScenario,
   cluster: ClusterProfile,
-): ParallelPlan | undefined {
+): Steps<ParallelPlan | undefined> {
   const layout = placeLayout(cluster, parallel, scenario.gpus);
   const bindings = new Map(Object.entries(scenario.dimensions));
   const sharded = shardTraining(training, bindings, {
@@ -60,10 +61,11 @@ export function planParallel(
     context: { ways: parallel.context, exchange: parallel.contextExchange },
     expert: { ways: parallel.expert, imbalance: parallel.expertImbalance },
   });
+  yield;
   const workers = workersOf(scenario, parallel, layout, cluster);
   if (parallel.pipeline === 1) {
     const range = { begin: 0, end: sharded.training.costs.length };
-    const only = { ...planStage(sharded, range, workers), range, rank: 0, sent: bytes(0) };
+    const only = { ...(yield* planStage(sharded, range, workers)), range, rank: 0, sent: bytes(0) };
     return {
       parallel,
       layout,
@@ -74,6 +76,7 @@ export function planParallel(
   }
   // Where to cut is a question of kernels: nothing is exchanged.
   const { times, lowered } = wholeTimes(sharded, workers);
+  yield;
   const cuts = cutsOf(training.analysis);
   const shape = { ranks: parallel.pipeline, chunks: parallel.chunks };
   const ranks = stagesOfRanks(parallel.schedule, shape);
@@ -85,18 +88,20 @@ export function planParallel(
   );
   if (ranges === undefined) return undefined;
   const run = blockRun(training.analysis, cuts);
-  const known: PlannedStage[] = [];
-  const plannedAs = (range: OperatorRange, stage: number): PlannedStage & Pick<StagePlan, 'like'> => {
+  const planned: (PlannedStage & Pick<StagePlan, 'like'>)[] = [];
+  for (const [stage, range] of ranges.entries()) {
     const like = ranges.findIndex((other) => areAlikeRanges(run, other, range));
-    const before = like < stage ? known[like] : undefined;
-    const own = before ?? planStage(sharded, range, workers);
-    known.push(own);
-    if (before === undefined) return own;
-    const graph = likeStage(sharded.training, range, own.plan.training);
-    return { ...own, plan: { ...own.plan, training: graph }, like };
-  };
+    const before = like < stage ? planned[like] : undefined;
+    if (before === undefined) {
+      planned.push(yield* planStage(sharded, range, workers));
+      yield;
+    } else {
+      const graph = likeStage(sharded.training, range, before.plan.training);
+      planned.push({ ...before, plan: { ...before.plan, training: graph }, like });
+    }
+  }
   const stages = ranges.map((range, stage) => ({
-    ...plannedAs(range, stage),
+    ...itemAt(planned, stage),
     range,
     rank: rankOf(ranks, stage),
     sent: bytes(

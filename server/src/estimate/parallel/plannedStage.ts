@@ -12,9 +12,10 @@ import type { FrameworkBehaviour } from '../../frameworks/behaviour.ts';
 import { findFramework, optionValues } from '../../frameworks/registry.ts';
 import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
 import { floatAt } from '../../model/at.ts';
-import { memoizeRecent } from '../../model/memoizeRecent.ts';
+import { memoizeRecent, memoizeRecentSteps } from '../../model/memoizeRecent.ts';
 import { isSameContent } from '../../model/sameContent.ts';
 import type { ParallelScenario, Scenario } from '../../model/scenario.ts';
+import type { Steps } from '../../model/steps.ts';
 import type { MeshAxis } from '../../parallel/division.ts';
 import type { OperatorRange } from '../../parallel/operatorRange.ts';
 import type { ShardedTraining } from '../../parallel/shardedTraining.ts';
@@ -46,22 +47,25 @@ export interface StageWorkers {
   readonly groups: Readonly<Record<MeshAxis, Placement>>;
 }
 
-/** A range of the operators of the whole graph. */
+/** A range of the operators of the whole graph: in steps its graph, its kernels, and the rest. */
 export const planStage = (
   sharded: ShardedTraining,
   range: OperatorRange,
   workers: StageWorkers,
-): PlannedStage => knownStages(sharded, { range, workers });
+): Steps<PlannedStage> => knownStages(sharded, { range, workers });
 
 interface StageQuestion {
   readonly range: OperatorRange;
   readonly workers: StageWorkers;
 }
 
-const knownStages = memoizeRecent(
-  (sharded: ShardedTraining, { range, workers }: StageQuestion): PlannedStage => {
+const knownStages = memoizeRecentSteps(
+  function* (sharded: ShardedTraining, { range, workers }: StageQuestion): Steps<PlannedStage> {
     const isWhole = range.begin === 0 && range.end === sharded.training.costs.length;
     const graph = isWhole ? sharded.training : stageTraining(sharded.training, range);
+    yield;
+    computeStep(graph, workers.scenario, workers.cluster);
+    yield;
     const whole = planStep(graph, workers.scenario, workers.cluster);
     const { times, kernels, collectives } = timed({ sharded, graph, begin: range.begin }, whole, workers);
     return { plan: times === whole.times ? whole : { ...whole, times }, kernels, collectives };

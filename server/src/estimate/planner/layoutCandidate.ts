@@ -8,6 +8,7 @@ import {
   type ScenarioRequest,
 } from '../../model/scenario.ts';
 import type { StepCost } from '../../model/stepCost.ts';
+import type { Steps } from '../../model/steps.ts';
 
 export interface LayoutSearch {
   readonly gpus: number;
@@ -29,6 +30,8 @@ export interface LayoutSearch {
   readonly mostMicroBatch?: number;
   /** `undefined` where the request cannot be costed. */
   readonly cost: (request: ScenarioRequest) => StepCost | undefined;
+  /** The same in steps, for whoever turns to something else between them. */
+  readonly costInSteps?: (request: ScenarioRequest) => Steps<StepCost | undefined>;
 }
 
 export type Checkpointing = NonNullable<ScenarioRequest['checkpoint']>;
@@ -55,14 +58,14 @@ export const samplesOf = ({ globalBatch, gpus }: LayoutSearch, degrees: Degrees)
   globalBatch / (gpus / gpusPerCopy(degrees));
 
 /** `undefined` where the layout cannot be costed. */
-export function candidateOf(
-  { gpus, globalBatch, cost: costOf }: LayoutSearch,
+export function* candidateOf(
+  { gpus, globalBatch, cost: costOf, costInSteps }: LayoutSearch,
   degrees: Degrees,
   framework: FrameworkChoice,
   microBatch: number,
   checkpoint: Checkpointing,
   { chunks, schedule }: Pick<ParallelScenario, 'chunks' | 'schedule'> = oneForOne,
-): LayoutCandidate | undefined {
+): Steps<LayoutCandidate | undefined> {
   const { tensor, pipeline, context, expert } = degrees;
   const replicas = gpus / gpusPerCopy(degrees);
   const request: ScenarioRequest = {
@@ -80,7 +83,7 @@ export function candidateOf(
       ...(schedule === '1f1b' ? {} : { chunks, schedule }),
     },
   };
-  const cost = costOf(request);
+  const cost = costInSteps === undefined ? costOf(request) : yield* costInSteps(request);
   const step = cost?.totals.time.step;
   if (cost === undefined || step === undefined || step === null) return undefined;
   if (cost.scenario.batchPerGpu !== microBatch) return undefined;

@@ -4,8 +4,9 @@
  */
 
 import type { FrameworkChoice, ScenarioRequest } from '../../model/scenario.ts';
-import type { Steps } from '../../model/steps.ts';
-import { estimateModel, type ModelEstimate } from '../estimateModel.ts';
+import type { StepCost } from '../../model/stepCost.ts';
+import { finish, type Steps } from '../../model/steps.ts';
+import { estimateInSteps, type ModelEstimate } from '../estimateModel.ts';
 import { layoutSearch } from './layoutSearch.ts';
 import { type FoundLayouts, searchLayouts } from './searchLayouts.ts';
 
@@ -20,6 +21,8 @@ export interface AskedPlan {
   readonly framework?: FrameworkChoice;
   /** Layouts that are listed for each number of GPUs. */
   readonly top: number;
+  /** Called for each layout, those that do not fit among them. */
+  readonly onCosted?: () => void;
 }
 
 export interface LayoutsOnGpus {
@@ -27,30 +30,35 @@ export interface LayoutsOnGpus {
   readonly found: FoundLayouts;
 }
 
-/** A step of the generator is one layout. A problem is one sentence, without its full stop. */
+/** A step of the generator is a stage of a layout, or less. A problem is one sentence, without its full stop. */
 export function* planEstimate(
   { asked: { model, requests, customCluster } }: ModelEstimate,
-  { cluster, gpus: counts, globalBatch, framework, top }: AskedPlan,
+  { cluster, gpus: counts, globalBatch, framework, top, onCosted }: AskedPlan,
 ): Steps<readonly LayoutsOnGpus[] | { readonly problem: string }> {
   const profile = cluster === undefined || cluster === customCluster?.name ? customCluster : undefined;
   const others = requests.map(withoutSize);
-  const costs = (request: ScenarioRequest): ModelEstimate =>
-    estimateModel(
+  const costs = (request: ScenarioRequest): Steps<ModelEstimate> =>
+    estimateInSteps(
       model,
       [{ ...request, ...(cluster === undefined || profile !== undefined ? {} : { cluster }) }, ...others],
       profile,
     );
+  function* costInSteps(request: ScenarioRequest): Steps<StepCost | undefined> {
+    const { cost } = yield* costs(request);
+    onCosted?.();
+    return cost;
+  }
   const planned: LayoutsOnGpus[] = [];
   for (const gpus of [...new Set(counts)].sort((one, other) => one - other)) {
     const fixed = { gpus, globalBatch, ...(framework === undefined ? {} : { framework }) };
-    const first = costs(fixed);
-    const search = layoutSearch(first, fixed, (request) => costs(request).cost);
+    const first = yield* costs(fixed);
+    const search = layoutSearch(first, fixed, (request) => finish(costs(request)).cost);
     if (search === undefined) {
       const error = first.issues.find(({ severity }) => severity === 'error');
       return { problem: error?.message ?? 'The model cannot be costed' };
     }
     if ('problem' in search) return search;
-    planned.push({ gpus, found: yield* searchLayouts({ ...search, top }) });
+    planned.push({ gpus, found: yield* searchLayouts({ ...search, top, costInSteps }) });
     yield;
   }
   return planned;

@@ -50,7 +50,10 @@ export class ScheduleTrials {
       for (const { chunks, schedule } of schedulesTried) {
         if (pipeline * chunks > search.blocks || (chunks > 1 && passes % pipeline !== 0)) continue;
         if (bounds.isOverLimit(leastWith(layout, { chunks, schedule }))) continue;
-        const candidate = candidateOf(search, own, framework, microBatch, checkpoint, { chunks, schedule });
+        const candidate = yield* candidateOf(search, own, framework, microBatch, checkpoint, {
+          chunks,
+          schedule,
+        });
         costed += 1;
         yield;
         if (candidate === undefined) continue;

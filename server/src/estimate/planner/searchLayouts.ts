@@ -38,7 +38,7 @@ export interface FoundLayouts {
 }
 
 /**
- * A step of the generator is one layout. One layout of each way to divide a pass comes first: it bounds the others, which follow from
+ * A step of the generator is one layout, or a part of one where these are costed in steps. One layout of each way to divide a pass comes first: it bounds the others, which follow from
  * the one with the lowest bound on. All of one size of micro-batch are costed before those of the next: what is found of a graph that
  * is bound to a batch, divided for a worker and lowered serves all of them. Copies that each update all come last, as those that share
  * the update bound them.
@@ -185,7 +185,7 @@ function* tryMicroBatch(
   }
   let costed = 0;
   for (const checkpoint of checkpointsOf(search, framework, before)) {
-    const candidate = candidateOf(search, degrees, framework, microBatch, checkpoint);
+    const candidate = yield* candidateOf(search, degrees, framework, microBatch, checkpoint);
     costed += 1;
     yield;
     // A model that fixes its batch has one micro-batch, and another request is none.

@@ -41,18 +41,24 @@ async function plan(
     return none('The model cannot be costed. See its errors in the Problems view.');
   const { scenario } = estimate.cost;
   const other = cluster === undefined || cluster === scenario.cluster ? {} : { cluster };
+  let costed = 0;
+  let said = 0;
   const steps = planEstimate(estimate, {
     ...other,
     gpus,
     globalBatch,
     top: mostListed,
+    onCosted: () => {
+      costed += 1;
+    },
     ...(keepsFramework ? { framework: scenario.framework } : {}),
   });
-  let costed = 0;
   const turn = async (): Promise<void> => {
-    costed += 1;
     const params: PlanProgressParams = { uri, costed };
-    if (costed % saidEvery === 0) await connection.sendNotification(planProgress, params);
+    if (costed >= said + saidEvery) {
+      said = costed;
+      await connection.sendNotification(planProgress, params);
+    }
     await nextTurn();
   };
   const planned = await runSteps(steps, turn, () => token.isCancellationRequested);
