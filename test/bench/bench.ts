@@ -18,6 +18,7 @@ import { llamaGraph } from './llamaGraph.ts';
 import { medianOf, repeat, repeatProcess, show } from './measure.ts';
 import { showOpenDocuments } from './openDocuments.ts';
 import { showRealExports } from './realExports.ts';
+import { showRecosts } from './recosts.ts';
 
 const scenario = ['--cluster', 'dgx-a100', '--gpus', '16', '--batch', '64', '--precision', 'bf16'];
 
@@ -42,6 +43,7 @@ const parts: Readonly<Record<string, (place: Place) => void | Promise<void>>> = 
   documents: ({ root, folder }) => showOpenDocuments(root, folder),
   frameworks: showFrameworks,
   layouts: ({ root }) => showLayouts(root),
+  recosts: ({ root }) => showRecosts(root),
 };
 
 /** Measures and prints the parts that are named, or all. */

@@ -2,11 +2,14 @@
 
 import { describe, expect, it, test } from 'vitest';
 import type { TrainingGraph } from '../../server/src/analysis/modelAnalysis.ts';
+import { costStep } from '../../server/src/estimate/costStep.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
+import { estimateStep } from '../../server/src/estimate/estimateStep.ts';
 import { memoryOf } from '../../server/src/estimate/memory/memoryOf.ts';
 import { reservedMemory } from '../../server/src/estimate/memory/reservedMemory.ts';
 import { planStep } from '../../server/src/estimate/plan/stepPlan.ts';
 import { findCluster } from '../../server/src/hardware/clusters.ts';
+import type { StepCost } from '../../server/src/model/stepCost.ts';
 import { blockRun } from '../../server/src/parallel/blockRun.ts';
 import { cutsOf } from '../../server/src/parallel/pipelineStages.ts';
 import { shardTraining } from '../../server/src/parallel/shardTraining.ts';
@@ -75,6 +78,20 @@ describe.each(models)('%s', (path, blocks) => {
     expect(own.wholeSequence).toEqual(whole.wholeSequence);
     expect(own.partialGradients).toEqual(whole.partialGradients);
     expect(own.whole).toEqual(whole.whole);
+  });
+
+  test.each([
+    { name: 'pytorch-ddp', options: {} },
+    { name: 'pytorch-fsdp', options: {} },
+    { name: 'pytorch-ddp', options: { compile: 'true' } },
+  ])('copies of the whole model cost the same: %o', (framework) => {
+    if (cluster === undefined) throw new Error('no cluster');
+    const own = { ...scenario, gpus: 16, nodes: 2, framework };
+    const whole = unfolded(training);
+    const shown = (cost: StepCost | undefined) =>
+      cost && [cost.totals, cost.fits, cost.layers, cost.findings, cost.messages];
+    const short = costStep(whole, own, cluster);
+    expect(shown(short)).toEqual(shown(estimateStep(whole, own, cluster)));
   });
 
   test.each(['none', 'block', 'selective'] as const)('stages cost the same, checkpoint %s', (checkpoint) => {
