@@ -1,17 +1,15 @@
 /** The cost of a step: of workers that each have a copy of the model, or of several that share one. */
 
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
-import { compileMode } from '../frameworks/pytorch/compiled/compileOption.ts';
-import { optionValues } from '../frameworks/registry.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
 import type { Scenario } from '../model/scenario.ts';
 import type { StepCost } from '../model/stepCost.ts';
 import { finish, type Steps } from '../model/steps.ts';
-import { foldedTraining } from '../parallel/stageTraining.ts';
 import type { Prefill } from './decoding/decodeCost.ts';
 import { estimateStep } from './estimateStep.ts';
 import { estimateParallelStep } from './parallel/estimateParallelStep.ts';
+import { withFoundBlocks } from './withFoundBlocks.ts';
 
 /** `measurements` and `leftOut` are those of `estimateStep`; nothing measured is taken for workers that share a model. */
 export const costStep = (...asked: Parameters<typeof costInSteps>): StepCost | undefined =>
@@ -27,15 +25,6 @@ export function* costInSteps(
   prefill?: () => Prefill | undefined,
 ): Steps<StepCost | undefined> {
   return scenario.parallel === undefined
-    ? estimateStep(shortened(training, scenario), scenario, cluster, measurements, leftOut, prefill)
+    ? estimateStep(withFoundBlocks(training, scenario), scenario, cluster, measurements, leftOut, prefill)
     : yield* estimateParallelStep(training, scenario, scenario.parallel, cluster, leftOut);
 }
-
-/**
- * With its blocks found alike, where the file does not state that they repeat. Compiling looks further around an operator than a
- * fold of found blocks keeps.
- */
-const shortened = (training: TrainingGraph, { framework }: Scenario): TrainingGraph =>
-  training.folded !== undefined || compileMode(optionValues(framework)) !== undefined
-    ? training
-    : foldedTraining(training, 'whole');

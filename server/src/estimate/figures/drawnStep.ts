@@ -8,6 +8,7 @@ import type { Scenario } from '../../model/scenario.ts';
 import type { StepTimeline } from '../../schedule/stepTimeline.ts';
 import { type LaidOutStep, layOutStep } from '../parallel/laidOutStep.ts';
 import { planStep, type StepPlan, timelineOf } from '../plan/stepPlan.ts';
+import { withFoundBlocks } from '../withFoundBlocks.ts';
 
 export type DrawnStep =
   | { readonly kind: 'worker'; readonly plan: StepPlan; readonly timeline: StepTimeline }
@@ -21,7 +22,8 @@ export function drawnStep(
   measurements?: LayerMeasurements,
 ): DrawnStep | undefined {
   const { parallel } = scenario;
-  if (parallel === undefined) return worker(planStep(training, scenario, cluster, measurements));
+  if (parallel === undefined)
+    return worker(planStep(withFoundBlocks(training, scenario), scenario, cluster, measurements));
   const step = layOutStep(training, scenario, parallel, cluster);
   if (step === undefined) return undefined;
   return step.plan.stages.length === 1
