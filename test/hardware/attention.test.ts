@@ -178,6 +178,14 @@ describe('a mask decides the kernel', () => {
     expect(timeOf(name, mask, attention) / timeOf(name, undefined, attention)).toBeCloseTo(expected, 1);
   });
 
+  test.each(['v100-sxm2-32gb', 't4'])('%s has the memory-efficient kernel alone', (name) => {
+    const alone = timeOf(name, undefined, 'newest');
+    expect([timeOf(name, given, 'newest'), timeOf(name, undefined, 'flash-attention-2')]).toEqual([
+      alone,
+      alone,
+    ]);
+  });
+
   test('on Hopper one that is trained is slower than NVIDIA’s kernel and FlashAttention-2', () => {
     const [newest, second] = (['newest', 'flash-attention-2'] as const).map((kernel) =>
       timeOf('h200-sxm', undefined, kernel),

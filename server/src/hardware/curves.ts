@@ -171,7 +171,8 @@ function lookUp(gpu: GpuProfile): GpuCurves {
  * Hopper and Blackwell of data centers have kernels of their own: NVIDIA's, which PyTorch takes first there (PyTorch 2.14
  * aten/src/ATen/native/transformers/cuda/sdp_utils.cpp, `check_prefer_cudnn_attention`), and FlashAttention-3 and 4. Others
  * run FlashAttention-2, written for Ampere; older kernels reach a part of its rate. FlashAttention takes no mask, and NVIDIA's kernels none
- * that has a gradient (the same file, `check_for_attn_mask` and `check_attn_mask_shape`): those run on the memory-efficient kernel.
+ * that has a gradient (the same file, `check_for_attn_mask` and `check_attn_mask_shape`): those run on the memory-efficient kernel, and so does
+ * all attention on Volta and Turing (`check_flash_attention_hardware_support`).
  */
 function attentionCurves(gpu: GpuProfile): GpuCurves['attention'] {
   const found = (kernel: string, pass: string) =>
@@ -193,6 +194,7 @@ function attentionCurves(gpu: GpuProfile): GpuCurves['attention'] {
   const second = of('flash-attention-2');
   const memoryEfficient = slowed(second, olderAttention['memory-efficient']);
   const hasOwn = gpu.architecture === 'hopper' || gpu.architecture === 'blackwell';
+  if (gpu.architecture === 'volta' || gpu.architecture === 'turing') return byOne(memoryEfficient);
   return {
     newest: hasOwn ? of('vendor') : second,
     'flash-attention-3': hasOwn ? of('flash-attention-3') : second,
@@ -203,6 +205,16 @@ function attentionCurves(gpu: GpuProfile): GpuCurves['attention'] {
     'memory-efficient': memoryEfficient,
   };
 }
+
+const byOne = (curve: Calibrated<AttentionCurve> | undefined): GpuCurves['attention'] => ({
+  newest: curve,
+  'flash-attention-3': curve,
+  'flash-attention-2': curve,
+  'flash-attention-1': curve,
+  triton: curve,
+  'newest-masked': curve,
+  'memory-efficient': curve,
+});
 
 const onTensorCores = (gpu: GpuProfile, { tn, nn }: ByLayout): ByLayout => ({
   tn: tilesOn(gpu, tn),
