@@ -108,7 +108,7 @@ export const eagerOptions: readonly FrameworkOption[] = [
     name: 'attention-kernel',
     default: 'newest',
     documentation:
-      'kernels of fused attention: newest (PyTorch 2.14 with CUDA 13: cuDNN on Hopper and on Blackwell of data centers, FlashAttention-2 elsewhere), flash-attention-3 (the package for Hopper and Blackwell), flash-attention-2 (PyTorch 2.2 to 2.9), flash-attention-1 (PyTorch 2.0 and 2.1) or triton (FlashAttention in Triton)',
+      'kernels of fused attention: newest (PyTorch 2.14 with CUDA 13: cuDNN on Hopper and on Blackwell of data centers, FlashAttention-2 elsewhere), flash-attention-3 (the package for Hopper and Blackwell), flash-attention-2 (PyTorch 2.2 to 2.9), flash-attention-1 (PyTorch 2.0 and 2.1) or triton (FlashAttention in Triton); masks run on the memory-efficient kernel, unless cuDNN takes them',
     expects: oneOf(...attentionKernels),
   },
   {
