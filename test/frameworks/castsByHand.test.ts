@@ -50,6 +50,16 @@ describe('under autocast', () => {
     expect(elementBytes(two)).toEqual(['MatMul 2', 'Cast 4', 'Cast 4']);
   });
 
+  test('another module of an archive, whose names alone have it, begins anew', () => {
+    const two = [
+      '["fc/MatMul"] a = MatMul (x, w)',
+      '["norms.0/Cast"] b = Cast <to = 1> (a)',
+      '["norms.1/Cast"] c = Cast <to = 1> (b)',
+      '["norms.1/Cast_1"] y = Cast <to = 1> (c)',
+    ];
+    expect(elementBytes(two)).toEqual(['MatMul 2', 'Cast 4', 'Cast 4', 'Cast 4']);
+  });
+
   test('a weight takes the type of what it meets', () => {
     const scaled = [matmul, '["/scale/Cast"] t = Cast <to = 1> (s)', '["/scale/Mul"] y = Mul (a, t)'];
     expect(elementBytes(scaled).slice(-1)).toEqual(['Mul 2']);

@@ -50,4 +50,6 @@ export class CastsByHand {
   }
 }
 
-const moduleOf = ({ scope }: Operator): string => scope.at(-1) ?? '';
+/** Archives and layer specs have no scopes, but name operators within what made them: `layers.0.norm/Cast`. */
+const moduleOf = ({ scope, name = '' }: Operator): string =>
+  scope.at(-1) ?? name.slice(0, Math.max(0, name.lastIndexOf('/')));
