@@ -31,7 +31,7 @@ const sizes = [
 const journeys: Readonly<Record<string, (editor: EditorPage) => Promise<void>>> = {
   layers: async (editor) => {
     await editor.openFile('resnet50.onnx');
-    await editor.lineMatching(/conv2: Conv2d\(64, 64.*FLOP/);
+    await editor.lineMatching(/conv2: Conv2d\(64, 64.*sum of/);
     await editor.hover('Conv2d');
   },
   finding: async (editor) => {

@@ -28,7 +28,7 @@ async function showResnet(editor: EditorPage): Promise<void> {
   await editor.openFile('resnet50.onnx');
   await editor.lineMatching(/Conv.*FLOP/);
   await editor.page.keyboard.press('Control+b');
-  await editor.lineMatching(/conv2: Conv2d\(64, 64.*FLOP/);
+  await editor.lineMatching(/conv2: Conv2d\(64, 64.*sum of/);
   // The lens moves the lines down when it comes.
   await editor.lensMatching(/batch 64/);
   await editor.hover('Conv2d');
