@@ -1,9 +1,10 @@
 /** Casts that do nothing in a graph exported in fp32, and what they do under autocast. */
 
 import { describe, expect, test } from 'vitest';
-import { openOnnxText } from '../../server/src/analysis/openModel.ts';
+import { openModel, openOnnxText } from '../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import { planStep } from '../../server/src/estimate/plan/stepPlan.ts';
+import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
 
 /** Bytes per element by operator, as `Type bytesPerElement`. */
@@ -12,7 +13,11 @@ function elementBytes(
   request: ScenarioRequest = { precision: 'fp16' },
 ): readonly string[] {
   const text = `<ir_version: 10, opset_import: ["" : 21]>\ng (float[N, 64] x, float[64, 64] w) => (float[N, 64] y)\n<float[64] s = {${Array.from({ length: 64 }, () => 1).join(', ')}}> {\n${nodes.join('\n')}\n}\n`;
-  const { training, scenario, cluster } = estimateModel(openOnnxText(text, 'casts.onnxtxt'), [request]);
+  return bytesOf(openOnnxText(text, 'casts.onnxtxt'), request);
+}
+
+function bytesOf(opened: ReturnType<typeof openModel>, request: ScenarioRequest): readonly string[] {
+  const { training, scenario, cluster } = estimateModel(opened, [request]);
   if (training === undefined || scenario === undefined || cluster === undefined) throw new Error('no plan');
   const { lowered } = planStep(training, scenario, cluster);
   return training.analysis.graph.operators.map(
@@ -50,14 +55,17 @@ describe('under autocast', () => {
     expect(elementBytes(two)).toEqual(['MatMul 2', 'Cast 4', 'Cast 4']);
   });
 
-  test('another module of an archive, whose names alone have it, begins anew', () => {
-    const two = [
-      '["fc/MatMul"] a = MatMul (x, w)',
-      '["norms.0/Cast"] b = Cast <to = 1> (a)',
-      '["norms.1/Cast"] c = Cast <to = 1> (b)',
-      '["norms.1/Cast_1"] y = Cast <to = 1> (c)',
-    ];
-    expect(elementBytes(two)).toEqual(['MatMul 2', 'Cast 4', 'Cast 4', 'Cast 4']);
+  /** By their layers: the first norm reads bf16 and goes back to it, and its weight widens what the second one reads. */
+  test('another module of a layer spec, which has no scopes, begins anew', () => {
+    const layers = ['fc: Linear(64)', 'one: RMSNorm(64, fused=False)', 'two: RMSNorm(64, fused=False)'];
+    const text = `inputs: { x: 'float32[4, 64]' }\nlayers:\n${layers.map((layer) => `  - ${layer}\n`).join('')}`;
+    const opened = openModel(byteSourceOfBuffer(new TextEncoder().encode(text)), 'norms.layers.yaml');
+    expect(bytesOf(opened, { precision: 'bf16' }).filter((line) => line.startsWith('Cast'))).toEqual([
+      'Cast 4',
+      'Cast 2',
+      'Cast 4',
+      'Cast 4',
+    ]);
   });
 
   test('a weight takes the type of what it meets', () => {

@@ -62,7 +62,7 @@ export interface ModelState {
 export function stepMemory(plan: StepPlan, state: ModelState): StepMemory {
   const { scenario, saved, training } = plan;
   const learns = scenario.mode === 'training';
-  const copies = sumOf(saved.weightCopies) + sumOf(saved.recopied);
+  const copies = learns ? sumOf(saved.weightCopies) + sumOf(saved.recopied) : 0;
   const { library, forward, backward, update } = candidatesOf(plan, state);
   const kept = learns ? sumOf(saved.activations) : mostOf(plan.live().unkept);
   const always = state.parameters + state.optimizerState + state.communicationBuffers + library;

@@ -65,6 +65,8 @@ export interface TypeOptions {
    * `model.to(bfloat16)`, and with FSDP's `MixedPrecision(param_dtype=bfloat16)`.
    */
   readonly wholeHalf?: boolean;
+  /** Casts of weights are remembered for a step, as autocast of PyTorch does. */
+  readonly remembersCasts?: boolean;
   /** Who casts what products in fp8 read; left out, torchao in eager mode. */
   readonly fp8Scaling?: Fp8Scaling;
 }

@@ -15,7 +15,11 @@ export class CastsByHand {
   /** Bytes per element of what was cast first, by value computed from it and module. */
   private readonly before = new Map<string, { readonly bytesPerElement: number; readonly module: string }>();
 
-  constructor(private readonly training: TrainingGraph) {}
+  private readonly modules: ReadonlyMap<number, string>;
+
+  constructor(private readonly training: TrainingGraph) {
+    this.modules = modulesOf(training.analysis);
+  }
 
   /** Bytes per element that a cast gives; `undefined` where the operator is no cast. `bytesPerElement`: of its input. */
   bytesPerElementOf(operator: Operator, bytesPerElement: number): number | undefined {
@@ -25,7 +29,7 @@ export class CastsByHand {
       this.follow(operator);
       return undefined;
     }
-    const module = moduleOf(operator);
+    const module = this.moduleOf(operator);
     if (this.training.analysis.graph.values.get(source)?.role !== 'activation') return 2;
     const first = this.before.get(source);
     if (first !== undefined && first.module === module) return first.bytesPerElement;
@@ -35,7 +39,7 @@ export class CastsByHand {
 
   /** An operator that is no cast: what it gives was first cast as what it reads. */
   follow(operator: Operator): void {
-    const module = moduleOf(operator);
+    const module = this.moduleOf(operator);
     const { inputs, outputs } = operator;
     for (const input of inputs) {
       const first = this.before.get(input);
@@ -45,11 +49,24 @@ export class CastsByHand {
     }
   }
 
+  private moduleOf({ index, scope }: Operator): string {
+    return scope.at(-1) ?? this.modules.get(index) ?? '';
+  }
+
   private isFloat(name: string): boolean {
     return this.training.tensors.get(name)?.elementType === 'float32';
   }
 }
 
-/** Archives and layer specs have no scopes, but name operators within what made them: `layers.0.norm/Cast`. */
-const moduleOf = ({ scope, name = '' }: Operator): string =>
-  scope.at(-1) ?? name.slice(0, Math.max(0, name.lastIndexOf('/')));
+/**
+ * Archives and layer specs have no scopes, but layers. One of several operators is a module: a line `RMSNorm(fused=False)`, or what
+ * `forward` of a module calls. A line of one operator, such as a cast, is a call in the module around it.
+ */
+function modulesOf({ layers }: TrainingGraph['analysis']): ReadonlyMap<number, string> {
+  const modules = new Map<number, string>();
+  for (const { name, ancestors, operators } of layers) {
+    const module = operators.length > 1 ? name : (ancestors.at(-1) ?? '');
+    for (const index of operators) modules.set(index, module);
+  }
+  return modules;
+}

@@ -16,6 +16,7 @@ export interface EagerStep extends ViewStorage {
   readonly mode: Mode;
   /** Activations that can be computed in place are. */
   readonly inPlace: boolean;
+  readonly remembersCasts: boolean;
 }
 
 export interface TypedOperator {

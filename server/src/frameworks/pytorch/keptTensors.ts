@@ -26,21 +26,24 @@ export function keptForBackward(step: EagerStep, typed: TypedOperator): readonly
 
 /**
  * Autocast holds its copies of trained weights until its region ends, with gradients or without (aten/src/ATen/autocast_mode.cpp,
- * `cached_cast`).
+ * `cached_cast`). Those of biases are small, and left out as backward does, which keeps none.
  */
 export function keptByAutocast(
   step: EagerStep,
   typed: TypedOperator,
   { weights }: Pick<InputCasts, 'weights'>,
 ): readonly KeptTensor[] {
-  if (weights.length === 0) return noTensors;
+  if (!step.remembersCasts || weights.length === 0) return noTensors;
   return typed.operator.inputs
     .flatMap((name) => keptValue(step, typed, name))
-    .filter(({ key, weightCopy }) => weightCopy && isTrained(step, key.slice(0, key.lastIndexOf(':'))));
+    .filter(({ key, weightCopy }) => weightCopy && isTrainedMatrix(step, key.slice(0, key.lastIndexOf(':'))));
 }
 
-const isTrained = ({ training }: EagerStep, name: string): boolean =>
-  training.analysis.graph.values.get(name)?.role === 'parameter';
+function isTrainedMatrix({ training }: EagerStep, name: string): boolean {
+  const tensor = training.tensors.get(name);
+  const isTrained = training.analysis.graph.values.get(name)?.role === 'parameter';
+  return isTrained && tensor !== undefined && tensor.dimensions.length > 1;
+}
 
 /**
  * Whether a sum of rows is that of `embedding_bag`, which keeps their bags and not the rows as `index_add` does: where nothing but

@@ -106,7 +106,8 @@ export function eagerOperators(
     inOrder: ({ index }) => groups.get(index)?.kind === 'normalization',
     liesLast: (name) => last.has(name),
   });
-  const step: EagerStep = { training, types, mode, inPlace: options.inPlace === true, ...views };
+  const { inPlace = false, remembersCasts = false } = options;
+  const step: EagerStep = { training, types, mode, inPlace, remembersCasts, ...views };
   const environmentOf = environments(options.channelsLast, last, mode, precision, options);
   const castsOf = inputCasts(step);
   const lowerOperator = operatorLowering(step, groups, options.fp8Scaling ?? 'eager', castsOf);

@@ -40,7 +40,7 @@ function lowerPytorch(
   given: PytorchOptions,
   recomputed?: RecomputedGroups,
 ): LoweredGraph {
-  const options = { ...given, fp8Scaling: scalingOf(given) };
+  const options = { ...given, fp8Scaling: scalingOf(given), remembersCasts: true };
   if (!options.compiled) {
     return { ...lowerEager(training, precision, mode, options, recomputed), callsModules: true };
   }
