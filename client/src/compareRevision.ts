@@ -14,7 +14,7 @@ import {
 import { type Estimates, openModelFirst } from './estimates.ts';
 import { toBase64 } from './fileBytes.ts';
 import { type GitRepository, repositoryOf } from './gitExtension.ts';
-import { isOfModel } from './onnxTextFiles.ts';
+import { isOfModel, modelOf } from './onnxTextFiles.ts';
 import { newNonce } from './reportPanel.ts';
 import { type ChangedModel, changedModel } from './scenarioSettings.ts';
 
@@ -31,7 +31,7 @@ export function registerCompareRevision(
       return;
     }
     const { document } = model;
-    const file = isOfModel(document) ? vscode.Uri.parse(document.query) : document;
+    const file = isOfModel(document) ? modelOf(document) : document;
     const repository = await repositoryOf(file, canStartProcesses);
     if ('refusal' in repository) {
       vscode.window.showWarningMessage(repository.refusal);

@@ -13,7 +13,7 @@ import {
   onnxLayersScheme,
   writeLayerSpec,
 } from '../../server/src/protocol.ts';
-import { isOfModel, layersOf, textOf } from './onnxTextFiles.ts';
+import { isOfModel, layersOf, modelOf, textOf } from './onnxTextFiles.ts';
 
 export function registerModelTexts(client: BaseLanguageClient, started: Promise<void>): vscode.Disposable {
   return vscode.Disposable.from(
@@ -36,7 +36,7 @@ async function toggle(client: BaseLanguageClient, started: Promise<void>): Promi
     line: editor.selection.active.line,
   };
   const { line } = await client.sendRequest<CounterpartResult>(findCounterpart, params);
-  const model = vscode.Uri.parse(uri.query);
+  const model = modelOf(uri);
   const document = await vscode.workspace.openTextDocument(isLayers ? textOf(model) : layersOf(model));
   const place = new vscode.Range(line, 0, line, 0);
   const shown = await vscode.window.showTextDocument(document, { selection: place });

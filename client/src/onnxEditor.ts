@@ -5,7 +5,7 @@
 
 import * as vscode from 'vscode';
 import { commands, onnxEditor } from '../../server/src/protocol.ts';
-import { isOfModel, layersOf } from './onnxTextFiles.ts';
+import { isOfModel, layersOf, modelOf } from './onnxTextFiles.ts';
 
 export function registerOnnxEditor(started: Promise<void>, log: vscode.LogOutputChannel): vscode.Disposable {
   const provider: vscode.CustomReadonlyEditorProvider = {
@@ -76,7 +76,7 @@ const tabOf = (model: vscode.Uri): vscode.Tab | undefined =>
 async function openBinary(): Promise<void> {
   const { uri } = vscode.window.activeTextEditor?.document ?? {};
   if (uri === undefined || !isOfModel(uri)) return;
-  await vscode.commands.executeCommand('vscode.openWith', vscode.Uri.parse(uri.query), 'default');
+  await vscode.commands.executeCommand('vscode.openWith', modelOf(uri), 'default');
 }
 
 const page = (message: string): string =>

@@ -46,7 +46,7 @@ export function registerOnnxTextFiles(client: BaseLanguageClient, started: Promi
   const follow = (text: vscode.Uri): void => {
     const key = text.toString();
     if (!isOfModel(text) || watchers.has(key)) return;
-    const model = vscode.Uri.parse(text.query);
+    const model = modelOf(text);
     const name = model.path.split('/').pop() ?? '';
     const pattern = new vscode.RelativePattern(
       vscode.Uri.joinPath(model, '..'),
@@ -66,7 +66,7 @@ export function registerOnnxTextFiles(client: BaseLanguageClient, started: Promi
 
   const tell = (text: vscode.Uri, type: 1 | 2 | 3): void => {
     // In this order: the server forgets the old file before the editor asks for the new text.
-    const uri = vscode.Uri.parse(text.query).toString();
+    const uri = modelOf(text).toString();
     client.sendNotification('workspace/didChangeWatchedFiles', { changes: [{ uri, type }] }).catch(() => {});
     texts.delete(text.toString());
     changed.fire([{ type: vscode.FileChangeType.Changed, uri: text }]);
@@ -74,7 +74,7 @@ export function registerOnnxTextFiles(client: BaseLanguageClient, started: Promi
 
   const renew = (model: vscode.Uri): void => {
     for (const { uri } of vscode.workspace.textDocuments)
-      if (isOfModel(uri) && vscode.Uri.parse(uri.query).toString() === model.toString()) tell(uri, 2);
+      if (isOfModel(uri) && modelOf(uri).toString() === model.toString()) tell(uri, 2);
   };
 
   const files: vscode.FileSystemProvider = {
@@ -128,6 +128,9 @@ export const layersOf = (model: vscode.Uri): vscode.Uri =>
     path: model.path + onnxLayersSuffix,
     query: model.toString(),
   });
+
+/** The binary model that a text stands for. */
+export const modelOf = (text: vscode.Uri): vscode.Uri => vscode.Uri.parse(text.query);
 
 /** Whether a text stands for a binary model. */
 export const isOfModel = ({ scheme }: vscode.Uri): boolean =>

@@ -151,9 +151,6 @@ function timeWith(segments: readonly TimelineSegment[], kind: TimelineKind): num
   return total;
 }
 
-const timeOf = (segments: readonly TimelineSegment[], kind: TimelineKind): number =>
-  segments.reduce((total, each) => total + (each.kind === kind ? each.end - each.start : 0), 0);
-
 const idleOf = (segments: readonly TimelineSegment[]): number =>
   segments.reduce((total, { idle = 0 }) => total + idle, 0);
 
@@ -161,7 +158,7 @@ const share = (part: number): string => `${(part * 100).toFixed(part < 0.1 ? 1 :
 
 function summaryOf(lanes: readonly TimelineLane[], step: number, note: string): string {
   const busy = titles.flatMap(([kind, title]) => {
-    const time = lanes.reduce((total, { segments }) => total + timeOf(segments, kind), 0);
+    const time = lanes.reduce((total, { segments }) => total + timeWith(segments, kind), 0);
     return time === 0 || kind === 'launch' || kind === 'input'
       ? []
       : [`${title} ${formatTime(seconds(time))}`];

@@ -1,8 +1,10 @@
 /** Until when forward holds each value that it stores, kept for backward or not. */
 
+import { layersByOperator } from '../../analysis/layersByOperator.ts';
 import type { ModelAnalysis, TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { LoweredGraph } from '../../frameworks/behaviour.ts';
-import type { Graph, Operator } from '../../model/graph.ts';
+import type { Graph, Layer, Operator } from '../../model/graph.ts';
+import { memoize } from '../../model/memoize.ts';
 import { hasTrait } from '../../operators/operatorFacts.ts';
 
 export interface LoweredTraining {
@@ -73,12 +75,12 @@ type Scopes = (operator: Operator) => readonly string[];
 function scopesOf({ graph, layers }: ModelAnalysis): Scopes | undefined {
   if (graph.operators.some(({ scope }) => scope.length > 0)) return ({ scope }) => scope;
   if (!layers.some(({ ancestors }) => ancestors.length > 0)) return undefined;
-  const byOperator = new Map<number, readonly string[]>();
-  for (const { name, ancestors, operators } of layers) {
-    const path = [...ancestors, name];
-    for (const index of operators) byOperator.set(index, path);
-  }
-  return ({ index }) => byOperator.get(index) ?? [];
+  const byOperator = layersByOperator(layers);
+  const pathOf = memoize(({ ancestors, name }: Layer): readonly string[] => [...ancestors, name]);
+  return ({ index }) => {
+    const layer = byOperator.get(index);
+    return layer === undefined ? [] : pathOf(layer);
+  };
 }
 
 /** One call of a module: its first and last operator. */

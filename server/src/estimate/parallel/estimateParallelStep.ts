@@ -123,9 +123,7 @@ function totalsOf(laidOut: LaidOutStep, exact: boolean): Omit<TotalCost, 'memory
   const lines = slowest.map((stage) => timesOf(stage.plan, 'middle'));
   const hostTime = seconds(lines.reduce((total, line) => total + line.hostTime, 0));
   const work = workOfStages(plan, passes);
-  const communication = communicationOf(laidOut);
-  const rest = Math.max(0, own.rest - own.update);
-  const exposed = Math.min(rest, communication);
+  const { communication, exposed, slowed } = messageTimesOf(laidOut);
   const step = seconds(times.step);
   const samples = scenario.globalBatch ?? training.batch * passes * layout.replicas;
   const tokens = tokensPerSample(training);
@@ -143,7 +141,7 @@ function totalsOf(laidOut: LaidOutStep, exact: boolean): Omit<TotalCost, 'memory
       exposedInput: null,
       forward: seconds(own.forward * passes),
       // Messages of the last pass slow its backward, too, and the host issues them: that is no waiting for what is sent.
-      backward: seconds(own.backward * passes + rest - exposed),
+      backward: seconds(own.backward * passes + slowed),
       communication: seconds(communication),
       exposedCommunication: exact ? seconds(exposed) : null,
       update: seconds(own.update),
@@ -169,18 +167,30 @@ function totalsOf(laidOut: LaidOutStep, exact: boolean): Omit<TotalCost, 'memory
         ? null
         : ((passes * atPeak) / plan.ranks.length / times.step) *
           (whole / (layout.tensor * layout.context * local)),
-    limit: limitOf(laidOut, hostTime),
+    limit: limitOf(laidOut, hostTime, exposed),
     ...basisOf(itemAt(slowest, 0).plan),
     exact,
   };
 }
 
-/** Of all messages between copies that the rank that ends last sends, hidden or not. */
-const communicationOf = ({ plan, times: { slowest } }: LaidOutStep): number =>
-  stagesOf(plan, slowest).reduce(
+interface MessageTimes {
+  /** Of all messages between copies that the rank that ends last sends, hidden or not. */
+  readonly communication: number;
+  readonly exposed: number;
+  /** What its last pass takes longer because messages slow its kernels. */
+  readonly slowed: number;
+}
+
+function messageTimesOf({ plan, times: { slowest, ranks } }: LaidOutStep): MessageTimes {
+  const communication = stagesOf(plan, slowest).reduce(
     (total, stage) => total + timesOf(stage.plan, 'middle').communicationTime + stage.sharedGradients.middle,
     0,
   );
+  const own = itemAt(ranks, slowest);
+  const rest = Math.max(0, own.rest - own.update);
+  const exposed = Math.min(rest, communication);
+  return { communication, exposed, slowed: rest - exposed };
+}
 
 /** FLOPs of one GPU of the rank with the most, over the passes of a step. */
 function workOfStages(
@@ -223,9 +233,8 @@ const workOf = memoizeRecent(
 );
 
 /** Waiting for other stages is the pipeline's; collectives between GPUs of a copy are communication. */
-function limitOf(laidOut: LaidOutStep, hostTime: number): StepLimit {
+function limitOf(laidOut: LaidOutStep, hostTime: number, exposed: number): StepLimit {
   const { times } = laidOut;
-  const own = itemAt(times.ranks, times.slowest);
   const waits: readonly (readonly [StepLimit['kind'], number])[] = [
     ['pipeline', bubbleOf(laidOut)],
     [
@@ -233,7 +242,7 @@ function limitOf(laidOut: LaidOutStep, hostTime: number): StepLimit {
       exchangeTimeOf(laidOut, 'tensor') +
         exchangeTimeOf(laidOut, 'context') +
         exchangeTimeOf(laidOut, 'expert') +
-        Math.min(Math.max(0, own.rest - own.update), communicationOf(laidOut)),
+        exposed,
     ],
     ['host', hostTime],
   ];

@@ -7,6 +7,7 @@
  * is wide already and cast to the type of what it meets (timm 1.0 layers/evo_norm.py does all three).
  */
 
+import { layersByOperator } from '../../analysis/layersByOperator.ts';
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { Operator } from '../../model/graph.ts';
 import { hasTrait } from '../../operators/operatorFacts.ts';
@@ -15,11 +16,7 @@ export class CastsByHand {
   /** Bytes per element of what was cast first, by value computed from it and module. */
   private readonly before = new Map<string, { readonly bytesPerElement: number; readonly module: string }>();
 
-  private readonly modules: ReadonlyMap<number, string>;
-
-  constructor(private readonly training: TrainingGraph) {
-    this.modules = modulesOf(training.analysis);
-  }
+  constructor(private readonly training: TrainingGraph) {}
 
   /** Bytes per element that a cast gives; `undefined` where the operator is no cast. `bytesPerElement`: of its input. */
   bytesPerElementOf(operator: Operator, bytesPerElement: number): number | undefined {
@@ -39,6 +36,7 @@ export class CastsByHand {
 
   /** An operator that is no cast: what it gives was first cast as what it reads. */
   follow(operator: Operator): void {
+    if (this.before.size === 0) return;
     const module = this.moduleOf(operator);
     const { inputs, outputs } = operator;
     for (const input of inputs) {
@@ -49,24 +47,18 @@ export class CastsByHand {
     }
   }
 
+  /**
+   * Archives and layer specs have no scopes, but layers. One of several operators is a module: a line `RMSNorm(fused=False)`, or what
+   * `forward` of a module calls. A line of one operator, such as a cast, is a call in the module around it.
+   */
   private moduleOf({ index, scope }: Operator): string {
-    return scope.at(-1) ?? this.modules.get(index) ?? '';
+    const innermost = scope.at(-1);
+    if (innermost !== undefined) return innermost;
+    const layer = layersByOperator(this.training.analysis.layers).get(index);
+    return (layer !== undefined && layer.operators.length > 1 ? layer.name : layer?.ancestors.at(-1)) ?? '';
   }
 
   private isFloat(name: string): boolean {
     return this.training.tensors.get(name)?.elementType === 'float32';
   }
-}
-
-/**
- * Archives and layer specs have no scopes, but layers. One of several operators is a module: a line `RMSNorm(fused=False)`, or what
- * `forward` of a module calls. A line of one operator, such as a cast, is a call in the module around it.
- */
-function modulesOf({ layers }: TrainingGraph['analysis']): ReadonlyMap<number, string> {
-  const modules = new Map<number, string>();
-  for (const { name, ancestors, operators } of layers) {
-    const module = operators.length > 1 ? name : (ancestors.at(-1) ?? '');
-    for (const index of operators) modules.set(index, module);
-  }
-  return modules;
 }

@@ -9,6 +9,9 @@ import { elementwiseKernel } from './elementwiseKernel.ts';
 import { hasFoldedTriangle } from './foldedTriangle.ts';
 import type { FusedGroup } from './fusedGroups.ts';
 
+/** The same in forward and in backward. */
+export type AttendedShape = Omit<AttentionShape, 'pass'>;
+
 /**
  * A lower triangle that the group itself makes is `is_causal=True`, and so is a stored square, which exporters fold it to. `matmuls`: FLOPs
  * of forward, 4 for each score and element of a head.
@@ -17,8 +20,7 @@ export function attentionShape(
   training: TrainingGraph,
   { operators, composite }: FusedGroup,
   matmuls: number,
-  pass: AttentionShape['pass'],
-): AttentionShape | undefined {
+): AttendedShape | undefined {
   const scores = scoresOf(training, operators);
   const [queries = 0, keys = 0] = scores?.dimensions.slice(-2) ?? [];
   const name = composite?.roles.mask;
@@ -26,7 +28,6 @@ export function attentionShape(
   const isFolded = composite !== undefined && hasFoldedTriangle(training, composite);
   if (scores === undefined || queries * keys === 0) return undefined;
   return {
-    pass,
     sequences: scores.elements / (queries * keys),
     queries,
     keys,
@@ -45,7 +46,7 @@ function scoresOf({ analysis, tensors }: TrainingGraph, operators: FusedGroup['o
 }
 
 /** The gradients of all scores, which a kernel of attention gives for a mask that is trained. */
-export const scoreGradients = ({ mask, sequences, queries, keys }: AttentionShape): number =>
+export const scoreGradients = ({ mask, sequences, queries, keys }: AttendedShape): number =>
   mask?.trained === true ? sequences * queries * keys : 0;
 
 /**
@@ -53,7 +54,7 @@ export const scoreGradients = ({ mask, sequences, queries, keys }: AttentionShap
  * `_scaled_dot_product_efficient_attention_backward`, and the gradient of `expand`).
  */
 export function sumOfScoreGradients(
-  shape: AttentionShape,
+  shape: AttendedShape,
   bytesPerElement: number,
   environment: KernelEnvironment,
 ): readonly KernelWork[] {

@@ -35,13 +35,15 @@ export function keptByAutocast(
 ): readonly KeptTensor[] {
   if (!step.remembersCasts || weights.length === 0) return noTensors;
   return typed.operator.inputs
+    .filter((name) => isTrainedMatrix(step, name))
     .flatMap((name) => keptValue(step, typed, name))
-    .filter(({ key, weightCopy }) => weightCopy && isTrainedMatrix(step, key.slice(0, key.lastIndexOf(':'))));
+    .filter(({ weightCopy }) => weightCopy);
 }
 
-function isTrainedMatrix({ training }: EagerStep, name: string): boolean {
-  const tensor = training.tensors.get(name);
-  const isTrained = training.analysis.graph.values.get(name)?.role === 'parameter';
+function isTrainedMatrix({ training, storage }: EagerStep, name: string): boolean {
+  const root = storage(name);
+  const tensor = training.tensors.get(root);
+  const isTrained = training.analysis.graph.values.get(root)?.role === 'parameter';
   return isTrained && tensor !== undefined && tensor.dimensions.length > 1;
 }
 

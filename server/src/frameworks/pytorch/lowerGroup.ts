@@ -81,16 +81,13 @@ export function lowerGroup(
     ...(gathered === undefined ? { environment } : {}),
     ...rows,
   });
-  const shapeOf = (pass: AttentionShape['pass']): AttentionShape | undefined =>
-    attention ? attentionShape(training, group, forward.flops, pass) : undefined;
-  const back = shapeOf('backward');
+  const shape = attention ? attentionShape(training, group, forward.flops) : undefined;
   const shaped = (pass: AttentionShape['pass'], work: KernelWork): KernelWork => {
     const instructions = instructionsOfGroup(training, group, pass);
-    const shape = pass === 'backward' ? back : shapeOf(pass);
     return {
       ...work,
       ...(instructions === undefined ? {} : { instructions }),
-      ...(shape === undefined ? {} : { attention: shape }),
+      ...(shape === undefined ? {} : { attention: { ...shape, pass } }),
     };
   };
   const [launchesForward, launchesBackward] = gathered === undefined ? [1, 1] : [3, 5];
@@ -119,11 +116,11 @@ export function lowerGroup(
                 written * (attention ? 2 : 1) +
                 inputGradients +
                 2 * again +
-                (back === undefined ? 0 : scoreGradients(back) * type.bytesPerElement),
+                (shape === undefined ? 0 : scoreGradients(shape) * type.bytesPerElement),
               launchesBackward,
             ),
           ),
-          ...(back === undefined ? [] : sumOfScoreGradients(back, type.bytesPerElement, environment)),
+          ...(shape === undefined ? [] : sumOfScoreGradients(shape, type.bytesPerElement, environment)),
           // Gradients come and go as the result lies.
           ...(given === 'across' ? [] : moves),
         ]

@@ -91,11 +91,18 @@ function isReadByAttention(
   if (reader.type === 'Attention' || groups.get(reader.index)?.kind === 'attention') return true;
   const { view } = inPyTorch(reader) ?? {};
   if (view !== 'reshape' && view !== 'permute') return false;
+  return isForAttention(training, reader.outputs[0] ?? '', groups);
+}
+
+/** Whether all that reads a tensor is fused attention, or views of it in front of that. */
+function isForAttention(
+  training: TrainingGraph,
+  name: string,
+  groups: ReadonlyMap<number, FusedGroup>,
+): boolean {
   const { shapeArithmetic } = training.analysis.costing.auxiliary;
-  const next = readersOf(training, reader.outputs[0] ?? '').filter(
-    ({ consumer }) => !shapeArithmetic[consumer.index],
-  );
-  return next.length > 0 && next.every(({ consumer }) => isReadByAttention(training, consumer, groups));
+  const readers = readersOf(training, name).filter(({ consumer }) => !shapeArithmetic[consumer.index]);
+  return readers.length > 0 && readers.every(({ consumer }) => isReadByAttention(training, consumer, groups));
 }
 
 /**
@@ -130,9 +137,7 @@ export function isGradientTransposed(
 ): boolean {
   const lies = layout(part);
   if (lies === undefined || liesInOrder(elementwiseStrides([lies], lies.sizes))) return false;
-  const { shapeArithmetic } = training.analysis.costing.auxiliary;
-  const readers = readersOf(training, part).filter(({ consumer }) => !shapeArithmetic[consumer.index]);
-  return readers.length > 0 && readers.every(({ consumer }) => isReadByAttention(training, consumer, groups));
+  return isForAttention(training, part, groups);
 }
 
 /** The shape that a reader makes of a tensor before it computes; `undefined` where it takes any strides. */

@@ -136,18 +136,18 @@ function expertCost(context: CostContext, layers: readonly number[]): OperatorCo
   );
   const rows = chosen / experts;
   const isWhole = weights.every(({ tensor }) => tensor.elementType !== 'uint8');
-  const products = (pass: Pass): { readonly matmuls?: readonly RepeatedMatmul[] } =>
+  const products = (pass: Pass, of = weights): { readonly matmuls?: readonly RepeatedMatmul[] } =>
     isWhole && rows >= 1
-      ? { matmuls: weights.map(({ tensor }) => groupedProduct(tensor, experts, rows, pass)) }
+      ? { matmuls: of.map(({ tensor }) => groupedProduct(tensor, experts, rows, pass)) }
       : {};
-  const isGated = weights.length > 2;
+  const moved = rowTraffic(width, hidden, weights.length > 2);
   const forward = work({
     flops,
     operations: 6 * router.elements + 5 * inner + chosen * columns,
     traffic: addTraffic(
       trafficOf(input, router, output),
       weightTraffic,
-      trafficOfElements(input, chosen * rowTraffic(width, hidden, isGated).forward),
+      trafficOfElements(input, chosen * moved.forward),
     ),
     kernels: 2 + weights.length,
     ...products('forward'),
@@ -160,7 +160,7 @@ function expertCost(context: CostContext, layers: readonly number[]): OperatorCo
         traffic: addTraffic(
           trafficOf(output, input),
           weightTraffic,
-          trafficOfElements(input, chosen * rowTraffic(width, hidden, isGated).backward),
+          trafficOfElements(input, chosen * moved.backward),
         ),
         kernels: weights.length,
         ...products('data'),
@@ -171,7 +171,7 @@ function expertCost(context: CostContext, layers: readonly number[]): OperatorCo
     return work({
       flops: flopsOf(own.tensor),
       traffic: addTraffic(trafficOf(own.tensor), trafficOfElements(input, chosen * (n + k))),
-      ...(isWhole && rows >= 1 ? { matmuls: [groupedProduct(own.tensor, experts, rows, 'weight')] } : {}),
+      ...products('weight', [own]),
     });
   });
   return cost('matmul', forward, {
