@@ -86,8 +86,10 @@ test('steps that take turns are averaged over one: later steps take as long on a
       const later = 60 * averaged;
       while (line.steps.length <= shown + later) line.lay();
       const end = (index: number): number => line.steps[index]?.end ?? Number.NaN;
-      const { step, exposed, exposedTime } = stepTimeline(work);
+      const { step, exposed, exposedTime, exposedInputTime, updateTime, ...told } = stepTimeline(work);
       expect(exposed.reduce((sum, part) => sum + part, 0)).toBeCloseTo(exposedTime, 9);
+      const passes = [...told.forward, ...told.backward].reduce((sum, part) => sum + part, 0);
+      expect(exposedInputTime + passes + exposedTime + updateTime).toBeCloseTo(step, 9);
       const mean = (end(shown + later) - end(shown)) / later;
       // Steps that take no turns are averaged over 24.
       expect(Math.abs(step - mean) / mean).toBeLessThan(averaged === 24 ? 0.1 : 0.05);

@@ -313,6 +313,67 @@ describe('what crosses the end of a step', () => {
     expect(timelineOf({ ...two, update, messages: sent(0.5) }).step).toBeCloseTo(7.5, 9);
   });
 
+  describe('a piece of the update that forward waits for runs before it', () => {
+    // Gradients of both layers leave as backward ends. Each forward waits for its own, 2 s or 3 s into the next step.
+    const sent = [
+      message(2, 3, 0, { updateShare: 0.25, launchShare: 0.5 }),
+      message(1, 3, 1, { updateShare: 0.75, launchShare: 0.5 }),
+    ];
+    const stepOf = (device: number, host: number) =>
+      timelineOf({
+        ...two,
+        channels: ['first come'],
+        messages: sent,
+        update: { device: seconds(device), host: seconds(host), launches: 2 },
+      });
+
+    test('behind its message, and once', () => {
+      // Waits to 2, updates to 3, forward to 4, updates to 7, forward and backward to 10.
+      const line = stepOf(4, 0);
+      expect(line.updates).toEqual([
+        { time: 1, end: 3 },
+        { time: 3, end: 7 },
+      ]);
+      expect([...line.forwardEnds, ...line.backwardEnds]).toEqual([4, 8, 9, 10]);
+      expect([line.step, line.exposedTime, line.updateTime, line.hostTime]).toEqual([10, 2, 4, 0]);
+    });
+
+    test('behind its launch, which counts to the update', () => {
+      // The host launches each of two kernels for 3 s: they run from 3 to 4 and from 6 to 9, forward between them to 5.
+      const line = stepOf(4, 6);
+      expect(line.updates).toEqual([
+        { time: 4, end: 4 },
+        { time: 4, end: 9 },
+      ]);
+      expect([line.step, line.exposedTime, line.hostTime, line.updateHostTime]).toEqual([12, 0, 4, 4]);
+    });
+  });
+
+  test('a wait for a message begins when the piece that waits has been launched', () => {
+    // Forward is launched at 0.25 and its parameters are there at 0.5; the update has no part in it.
+    const line = timelineOf({
+      ...two,
+      forward: { device: Float64Array.of(1, 1), host: Float64Array.of(0.25, 0) },
+      channels: ['first come'],
+      messages: [message(0.5, 4, 0)],
+      update: { device: seconds(1), host: seconds(8), launches: 2 },
+    });
+    expect([line.exposedTime, line.hostTime - line.updateHostTime]).toEqual([0.25, 0.25]);
+    expect([...line.forward]).toEqual([1.25, 1]);
+  });
+
+  test('a message that the host waits for may be late by what its launch leaves before the GPU is free', () => {
+    // It is there at 3.25. Each of two kernels takes the host 1/8 s, and the GPU is free at 4: 3.875 would do.
+    const line = timelineOf({
+      ...two,
+      channels: ['first come'],
+      hostWaits: true,
+      messages: [message(0.25, 2, 4, { updateShare: 0.5, launchShare: 0.5 }), message(0, 3, 4)],
+      update: { device: seconds(8), host: seconds(0.5), launches: 4 },
+    });
+    expect(line.messages[0]?.slack).toBe(4 - 0.125 - 3.25);
+  });
+
   test('of updates as they arrive the host launches by parameters, whatever their elements', () => {
     const sent = (launchShares: readonly [number, number]) => [
       message(2, 2, 4, { updateShare: 0.5, launchShare: launchShares[0] }),

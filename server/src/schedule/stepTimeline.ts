@@ -207,8 +207,8 @@ const fromStart = (ends: Float64Array, start: number): Float64Array =>
   start === 0 ? ends : ends.map((end) => end - start);
 
 function meanColumn(columns: readonly Float64Array[]): Float64Array {
-  const [first] = columns;
-  if (first === undefined || columns.length === 1) return first ?? new Float64Array(0);
+  const first = itemAt(columns, 0);
+  if (columns.length === 1) return first;
   return first.map((_, index) => {
     let sum = 0;
     for (const column of columns) sum += floatAt(column, index);
