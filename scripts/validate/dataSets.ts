@@ -3,6 +3,7 @@
 import type { ClusterProfile } from '../../server/src/hardware/clusterProfile.ts';
 import type { Optimizer, ScenarioRequest } from '../../server/src/model/scenario.ts';
 import { type MeasuredRow, numberIn } from '../measured/readMeasured.ts';
+import { scenarioOfRow } from '../measured/scenarioOfRow.ts';
 import { eagerSteps } from './eagerSteps.ts';
 import { machine } from './scaling/clusters.ts';
 
@@ -38,6 +39,16 @@ const timm = (model: string): string => `shared:models/timm-train/${model}.onnx.
 
 export const dataSets: readonly DataSet[] = [
   ...eagerSteps,
+  {
+    title: 'GPT-2 made faster step by step, eager and compiled, A100',
+    file: 'steps-gpt2.csv',
+    accepts: () => true,
+    graph: ({ model }) => `measured/models/gpt2-nano.layers.yaml#${model}`,
+    request: (row) => ({ ...scenarioOfRow(row), cluster: row.gpu ?? '', optimizer: 'adamw' }),
+    target: { statistic: 'mean', most: 0.08 },
+    peer: '',
+    held: unseen,
+  },
   {
     title: 'NeuSight, training, NVIDIA',
     file: 'steps-neusight.csv',

@@ -2,6 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { optionValues, resolveFramework } from '../../server/src/frameworks/registry.ts';
+import { chain } from '../support/trainingGraph.ts';
 
 test.each([
   [
@@ -59,4 +60,20 @@ test.each([
 ])('%j says %j', (options, messages) => {
   const { issues } = resolveFramework({ name: 'pytorch-ddp', options });
   expect(issues.map(({ message }) => message)).toEqual(messages);
+});
+
+// torch/_inductor/config.py of each release: `shape_padding` is "0" by default in 2.0 and "1" from 2.1 on; eager mode pads nothing.
+test.each<[Readonly<Record<string, string>>, true | undefined]>([
+  [{ torch: '2.0', compile: 'true' }, undefined],
+  [{ torch: '2.1', compile: 'true' }, true],
+  [{ compile: 'reduce-overhead' }, true],
+  [{}, undefined],
+])('matmuls of %j are padded: %s', (options, expected) => {
+  const training = chain([{ class: 'matmul', flops: 1e9, parameters: 60, output: 10 }]);
+  const { lower } = resolveFramework({ name: 'pytorch-ddp', options }).behaviour;
+  const { operators } = lower(training, 'bf16', 'training');
+  const kernels = operators.flatMap((each) => [...(each?.forward ?? []), ...(each?.backwardWeight ?? [])]);
+  const matmuls = kernels.filter((kernel) => kernel.class === 'matmul');
+  expect(matmuls).toHaveLength(2);
+  for (const { environment } of matmuls) expect(environment?.padsMatmuls).toBe(expected);
 });

@@ -59,7 +59,9 @@ export function resolveScenario(
   const batch = resolveBatch(askedBatch(requests, passes), given, analysis, report);
   reportTwoBatches(requests, analysis, report);
   const globalBatch = askedGlobalBatch(requests);
-  if (globalBatch !== undefined && globalBatch < passes) {
+  // Copies of a layout that was refused are not those that were asked for.
+  const isLaidOut = shared.issues.every(({ severity }) => severity !== 'error');
+  if (isLaidOut && globalBatch !== undefined && globalBatch < passes) {
     const among = passes === gpus ? `${gpus} GPUs` : `${passes / copies} passes of ${copies} GPUs`;
     report(
       'warning',

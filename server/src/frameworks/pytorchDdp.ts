@@ -42,7 +42,13 @@ import {
   optimizerUpdate,
   zeroFill,
 } from './pytorch/optimizerUpdate.ts';
-import { hasOlderMatmuls, kernelArgumentsOf, releaseOption, sharesRows } from './pytorch/releases.ts';
+import {
+  hasOlderMatmuls,
+  kernelArgumentsOf,
+  padsMatmuls,
+  releaseOption,
+  sharesRows,
+} from './pytorch/releases.ts';
 import { wireBytes, wireOption } from './wireType.ts';
 
 /** Options of PyTorch, whatever sends its gradients. */
@@ -308,6 +314,7 @@ export function eagerPytorch(
       attentionKernel,
       sharesRows: sharesRows(options.get('torch')),
       olderMatmuls: hasOlderMatmuls(options.get('torch')),
+      padsMatmuls: mode !== undefined && padsMatmuls(options.get('torch')),
       channelsLast,
       inPlace,
       wholeHalf: !casts,

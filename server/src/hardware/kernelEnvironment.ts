@@ -13,6 +13,8 @@ export interface KernelEnvironment {
   readonly sharesRows?: true;
   /** Matmuls by cuBLAS of CUDA 12.4 or older, which use Hopper less well. */
   readonly olderMatmuls?: true;
+  /** A compiler pads matmuls of ragged sides where they are faster so. */
+  readonly padsMatmuls?: true;
 }
 
 /** Which kernels compute attention; `newest` are those that the newest PyTorch takes. */

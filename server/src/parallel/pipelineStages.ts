@@ -28,9 +28,9 @@ export function cutIntoStages(
   const count = ranks.reduce((total, own) => total + own.length, 0);
   if (typeof by !== 'string')
     return by.length === count ? givenStages({ cuts, behind }, times.length, by) : undefined;
-  const uniform = uniformStages(cuts, times.length, count);
+  const uniform = uniformStages({ cuts, behind }, times.length, count);
   if (by === 'uniform') return uniform;
-  if (by === 'torchtitan') return uniformStages(cuts, times.length, count, 1);
+  if (by === 'torchtitan') return uniformStages({ cuts, behind }, times.length, count, 1);
   const balanced = balancedStages(cuts, times, count);
   if (uniform === undefined || balanced === undefined || count === ranks.length) return balanced;
   const slowest = (ranges: readonly OperatorRange[]): number => {
@@ -145,32 +145,41 @@ function balancedStages(
  * (torchtitan/distributed/pipeline_parallel.py, `generate_llm_fqn_per_model_part`, with its weights of input and output).
  */
 function uniformStages(
-  cuts: readonly number[],
+  cuts: StageCuts,
   operators: number,
   stages: number,
   ends = 0,
 ): readonly OperatorRange[] | undefined {
-  const all = cuts.length + 2 * ends;
+  const all = cuts.cuts.length + 2 * ends;
   const each = Math.floor(all / stages);
   const more = all % stages;
-  // The last stage has the fewest.
-  if (each <= ends) return undefined;
-  const begins = Array.from({ length: stages }, (_, stage) =>
-    stage === 0 ? 0 : stage * each + Math.min(stage, more) - ends,
-  );
-  return rangesOf([0, ...cuts.slice(1), operators], begins);
+  if (each < Math.max(1, ends)) return undefined;
+  const blocks = Array.from({ length: stages }, (_, stage) => {
+    const whole = each + (stage < more ? 1 : 0);
+    return whole - (stage === 0 ? ends : 0) - (stage === stages - 1 ? ends : 0);
+  });
+  return givenStages(cuts, operators, blocks);
 }
 
-/** A last stage without a block has what stands behind them. */
+/**
+ * Stages of so many blocks. A first stage without a block has what stands before them, a last one what stands behind; `undefined`
+ * where a stage has nothing.
+ */
 function givenStages(
   { cuts, behind }: StageCuts,
   operators: number,
   blocks: readonly number[],
 ): readonly OperatorRange[] | undefined {
   if (blocks.reduce((total, each) => total + each, 0) !== cuts.length) return undefined;
-  const begins = blocks.map((_, stage) => blocks.slice(0, stage).reduce((total, each) => total + each, 0));
-  const ends = blocks.at(-1) === 0 ? [behind, operators] : [operators];
-  return rangesOf([0, ...cuts.slice(1), ...ends], begins);
+  let block = 0;
+  const begins = blocks.map((own, stage) => {
+    const first = block;
+    block += own;
+    if (stage === 0) return 0;
+    return first === cuts.length ? behind : itemAt(cuts, first);
+  });
+  const ranges = begins.map((begin, stage) => ({ begin, end: begins[stage + 1] ?? operators }));
+  return ranges.every(({ begin, end }) => begin < end) ? ranges : undefined;
 }
 
 function chosenBegins(lastBegins: readonly (readonly number[])[], count: number): readonly number[] {

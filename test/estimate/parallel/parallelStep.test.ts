@@ -158,6 +158,9 @@ test.each([
   ['torchtitan', 4, 1, [5, 6, 6, 5]],
   ['torchtitan', 5, 1, [4, 5, 5, 5, 3]],
   ['torchtitan', 4, 2, [2, 3, 3, 3, 3, 3, 3, 2]],
+  // A stage may have the embedding or the head alone, as the 128 stages of Llama 3 with 126 blocks (arXiv 2407.21783, section 3.3.2).
+  ['torchtitan', 13, 1, [1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 0]],
+  ['torchtitan', 6, 4, [0, ...Array.from({ length: 22 }, () => 1), 0]],
   [[7, 6, 5, 4], 4, 1, [7, 6, 5, 4]],
   // The last normalization and the head by themselves.
   [[8, 7, 7, 0], 4, 1, [8, 7, 7, 0]],
@@ -238,6 +241,16 @@ it.each<readonly [string, Partial<ParallelScenario>]>([
   expect(scenario.parallel).toMatchObject(usual);
 });
 
+it('a layout that is refused says nothing of the copies that it would have had', () => {
+  const { issues } = estimateModel(opened, [
+    { cluster: 'dgx-h100', framework: megatron, gpus: 64, globalBatch: 16, parallel: { pipeline: 4 } },
+  ]);
+  const invalid = issues.filter(({ code }) => code === 'scenario/invalid');
+  expect(invalid.map(({ message }) => message)).toEqual([
+    expect.stringMatching(/22 layers do not divide by 4 stages/),
+  ]);
+});
+
 it('passes follow from the micro-batch and the batch over all GPUs', () => {
   const { scenario, parallel } = costOf(
     { tensor: 2, pipeline: 2, microBatch: 1 },
@@ -265,8 +278,8 @@ test.each<readonly [ScenarioRequest, RegExp]>([
     /22 blocks, fewer than the 32 stages of 4 ranks with 8 each; set `vp` to at most 5, or `pp` to at most 2/,
   ],
   [
-    { gpus: 13, parallel: { pipeline: 13, stages: 'torchtitan' } },
-    /13 stages need 24 blocks, and the model has 22; use `stages=balanced`/,
+    { gpus: 25, parallel: { pipeline: 25, stages: 'torchtitan' } },
+    /22 blocks, 24 with the embedding and the head, fewer than its 25 pipeline stages; set `pp` to at most 24/,
   ],
   [
     { parallel: { pipeline: 2, stages: [11, 10] } },

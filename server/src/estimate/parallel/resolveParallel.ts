@@ -91,9 +91,8 @@ export function resolveParallel(
     unlikeExperts(analysis, { tensor, context, pipeline, expert }, gpus) ??
     notCosted(mode, requests) ??
     (pipeline === 1 ? undefined : unlikeSchedule(schedule, chunks)) ??
-    tooFewBlocks(analysis, pipeline, chunks) ??
+    tooFewBlocks(analysis, stages, pipeline, chunks) ??
     ('problem' in cut ? cut.problem : undefined) ??
-    tooFewForEnds(analysis, stages, pipeline * chunks) ??
     noSequence(analysis, context) ??
     refusedByFramework(parallel, analysis, framework);
   if (problem !== undefined) return { ways: 1, ...given, issues: [issue('error', problem)] };
@@ -308,23 +307,22 @@ export function sequenceProblem(
   return undefined;
 }
 
-/** The embedding and the head count as a block each, and every stage needs one of the model's. */
-function tooFewForEnds(analysis: ModelAnalysis, cut: StageCut, stages: number): string | undefined {
-  if (cut !== 'torchtitan' || stages === 1) return undefined;
-  const blocks = cutsOf(analysis).length;
-  return blocks + 2 >= 2 * stages
-    ? undefined
-    : `\`stages=torchtitan\` takes a block from the first and the last stage: ${stages} stages need ${2 * stages - 2} blocks, and the model has ${blocks}; use \`stages=balanced\`, or fewer stages`;
-}
-
-function tooFewBlocks(analysis: ModelAnalysis, pipeline: number, chunks: number): string | undefined {
+/** Where the embedding and the head count as a block each, the first and the last stage may have no other. */
+function tooFewBlocks(
+  analysis: ModelAnalysis,
+  cut: StageCut,
+  pipeline: number,
+  chunks: number,
+): string | undefined {
   if (pipeline === 1) return undefined;
   const blocks = cutsOf(analysis).length;
-  if (blocks >= pipeline * chunks) return undefined;
+  const counted = blocks + (cut === 'torchtitan' ? 2 : 0);
+  if (blocks > 0 && counted >= pipeline * chunks) return undefined;
   if (blocks === 0)
     return 'The model has no numbered modules of the same structure to cut between; leave `pp` out, or export the model with its module names';
-  const most = Math.floor(blocks / pipeline);
-  return blocks >= pipeline
-    ? `The model has ${blocks} blocks, fewer than the ${pipeline * chunks} stages of ${pipeline} ranks with ${chunks} each; ${most > 1 ? `set \`vp\` to at most ${most}` : 'use `schedule=1f1b` without `vp`'}, or \`pp\` to at most ${Math.floor(blocks / chunks)}`
-    : `The model has ${blocks} blocks, fewer than its ${pipeline} pipeline stages; set \`pp\` to at most ${blocks}`;
+  const has = `The model has ${blocks} blocks${counted === blocks ? '' : `, ${counted} with the embedding and the head`}`;
+  const most = Math.floor(counted / pipeline);
+  return counted >= pipeline
+    ? `${has}, fewer than the ${pipeline * chunks} stages of ${pipeline} ranks with ${chunks} each; ${most > 1 ? `set \`vp\` to at most ${most}` : 'use `schedule=1f1b` without `vp`'}, or \`pp\` to at most ${Math.floor(counted / chunks)}`
+    : `${has}, fewer than its ${pipeline} pipeline stages; set \`pp\` to at most ${counted}`;
 }

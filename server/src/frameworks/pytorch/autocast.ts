@@ -56,6 +56,8 @@ export interface TypeOptions {
   readonly sharesRows?: boolean;
   /** Matmuls by an older cuBLAS (`KernelEnvironment`). */
   readonly olderMatmuls?: boolean;
+  /** Matmuls of ragged sides are padded where that is faster (`KernelEnvironment`). */
+  readonly padsMatmuls?: boolean;
   /** Images in channels-last memory format. */
   readonly channelsLast: boolean;
   /** Activations have `inplace=True`. */

@@ -198,12 +198,13 @@ function environments(
   last: ReadonlySet<string>,
   mode: Mode,
   precision: Precision,
-  { attentionKernel = 'newest', sharesRows, olderMatmuls }: TypeOptions,
+  { attentionKernel = 'newest', sharesRows, olderMatmuls, padsMatmuls }: TypeOptions,
 ): (operator: Operator | undefined, type: OperatorType | undefined) => KernelEnvironment {
   const common = {
     attention: attentionKernel,
     ...(sharesRows ? { sharesRows: true as const } : {}),
     ...(olderMatmuls ? { olderMatmuls: true as const } : {}),
+    ...(padsMatmuls ? { padsMatmuls: true as const } : {}),
     ...(mode === 'inference' ? { inference: true as const } : {}),
     ...(precision === 'bf16' || precision === 'fp8' ? { bf16: true as const } : {}),
   };

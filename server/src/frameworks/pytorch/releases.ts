@@ -149,6 +149,9 @@ export const sharesRows = (torch: string | undefined): boolean => isFrom(torch, 
 /** Packages of PyTorch 2.7 bring cuBLAS of CUDA 12.6 and 12.8; those of 2.6 that of 12.4 (pytorch.org, previous versions). */
 export const hasOlderMatmuls = (torch: string | undefined): boolean => !isFrom(torch, '2.7');
 
+/** torch/_inductor/config.py, `shape_padding`: off by default in 2.0 (pull request 88709), on in 2.1. */
+export const padsMatmuls = (torch: string | undefined): boolean => isFrom(torch, '2.1');
+
 /** Builds for CUDA 13 have 32 KiB, and are what `pip` installs from 2.11 on. */
 export const kernelArgumentsOf = (torch: string | undefined): KernelArguments =>
   isFrom(torch, '2.11') ? '32 KiB' : '4 KiB';

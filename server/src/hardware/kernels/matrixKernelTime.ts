@@ -19,6 +19,7 @@ import { type BodyTime, joined, ofCycles, scaled, spreadOver } from './bodyTime.
 import { convolutionBytes, convolutionTime, type Transposed } from './convolutionTime.ts';
 import { countedConvolutionTime } from './countedConvolution.ts';
 import { gemmTime, operandBytes, type Rates } from './gemmTime.ts';
+import { leastGain, paddedShape } from './paddedMatmul.ts';
 import { rowCurveTime } from './rowCurveTime.ts';
 import { curveForRows } from './unalignedMatmul.ts';
 
@@ -139,12 +140,34 @@ function ratesBy(gpu: GpuProfile, path: ComputePath, { gpu: source }: Calibrated
   };
 }
 
+/** As it is, or padded where a compiler takes it so. */
 function timeOfMatmul(
   gpu: GpuProfile,
   work: KernelWork,
   shape: MatmulShape | ConvolutionShape,
   bytesPerElement: number,
-): { readonly time: BodyTime; readonly bytes: number } | undefined {
+): TimedMatmul | undefined {
+  const asGiven = timeAsGiven(gpu, work, shape, bytesPerElement);
+  if (asGiven === undefined || shape.kind !== 'matmul' || work.environment?.padsMatmuls !== true)
+    return asGiven;
+  const padded = paddedShape(gpu, computePath(gpu, work.dtype), shape, bytesPerElement);
+  const part = padded && timeAsGiven(gpu, work, padded, bytesPerElement);
+  return part === undefined || part.time.time * leastGain >= asGiven.time.time
+    ? asGiven
+    : { ...part, bytes: asGiven.bytes };
+}
+
+interface TimedMatmul {
+  readonly time: BodyTime;
+  readonly bytes: number;
+}
+
+function timeAsGiven(
+  gpu: GpuProfile,
+  work: KernelWork,
+  shape: MatmulShape | ConvolutionShape,
+  bytesPerElement: number,
+): TimedMatmul | undefined {
   const { dtype, library, environment } = work;
   const curves = curvesOf(gpu);
   const path = computePath(gpu, dtype);
@@ -168,7 +191,7 @@ function timeOfMatmul(
   if (counted !== undefined) return { time: ofCycles(counted, { low: 0.8, high: 1.25 }), bytes };
   if (layout === 'channels-first' && isMatmulOfChannels(gpu, path, shape)) {
     const matmul = matmulOfChannels(shape);
-    const part = timeOfMatmul(gpu, work, matmul, bytesPerElement);
+    const part = timeAsGiven(gpu, work, matmul, bytesPerElement);
     return part && { ...part, bytes };
   }
   const depthwise = shape.groups > 1 && shape.groups === shape.channels;
