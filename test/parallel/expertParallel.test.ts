@@ -3,8 +3,11 @@
 import { describe, expect, it, test } from 'vitest';
 import type { TrainingGraph } from '../../server/src/analysis/modelAnalysis.ts';
 import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
+import { collectiveTime } from '../../server/src/communication/collectiveTime.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
+import { findCluster } from '../../server/src/hardware/clusters.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
+import { bytes } from '../../server/src/model/units.ts';
 import { expertCounts } from '../../server/src/parallel/expertParallel.ts';
 import type { ShardedTraining } from '../../server/src/parallel/shardedTraining.ts';
 import { shardTraining } from '../../server/src/parallel/shardTraining.ts';
@@ -200,6 +203,25 @@ describe('a step', () => {
   it('experts with one holder each are not sent', () => {
     const { cost } = costOf({ expert: 8 }, { gpus: 8 });
     expect(cost?.messages?.reduce((total, { bytes }) => total + bytes, 0)).toBe(dense * 4);
+  });
+
+  /** Each GPU sends its own rows: nccl-tests count them as the bytes of an all-to-all, however many GPUs there are. */
+  test.each([
+    [2, 1],
+    [8, 1],
+    [16, 2],
+  ])('ep=%i exchanges the rows of one GPU', (expert, nodes) => {
+    const half = { name: 'pytorch-ddp', options: { weights: 'half' } };
+    const spec = specOf().replace('num_experts=8', 'num_experts=16');
+    const { cost } = estimateModel(openLayerSpec(spec, 'm.layers.yaml'), [
+      { cluster: 'dgx-h100', gpus: 16, batch: 2, precision: 'bf16', framework: half, parallel: { expert } },
+    ]);
+    const { time } = collectiveTime(
+      findCluster('dgx-h100') ?? expect.fail('no cluster'),
+      { nodes, gpusPerNode: expert / nodes },
+      { kind: 'all-to-all', bytes: bytes(2 * tokens * chosen * width) },
+    );
+    expect(cost?.parallel?.expertCommunication).toBeCloseTo(4 * blocks * time, 9);
   });
 
   it('imbalanced experts are slower, and a finding says so', () => {

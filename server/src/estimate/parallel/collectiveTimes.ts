@@ -11,6 +11,7 @@ import type { MeshCollective } from '../../parallel/tensorCollectives.ts';
 import { columnsBy, type OperatorTimes, type PassTimes } from '../plan/operatorTimes.ts';
 
 export interface TimedCollective extends MeshCollective {
+  /** As nccl-tests count (`communication/collectiveKind.ts`). */
   readonly bytes: Bytes;
   /** For which nothing computes meanwhile. */
   readonly time: Seconds;
@@ -35,13 +36,14 @@ export function timeCollectives(
     const width = own.bytesPerElement ?? lowered.operators[own.operator]?.bytesPerElement ?? 4;
     // Sends are timed with the attention that hides them (`ringTimes.ts`).
     if (own.collective === 'send') return [];
-    const size = bytes(own.elements * width);
+    const group = groupOf(own.axis);
+    const size = bytes((own.elements * width) / holdersOf(own, group));
     const kind = `${own.axis} ${own.collective}`;
     const ofKind = known.get(kind) ?? new Map<number, Omit<TimedCollective, keyof MeshCollective>>();
     known.set(kind, ofKind);
     let timed = ofKind.get(size);
     if (timed === undefined) {
-      const { time, low, high, description } = collectiveTime(cluster, groupOf(own.axis), {
+      const { time, low, high, description } = collectiveTime(cluster, group, {
         kind: own.collective,
         bytes: size,
       });
@@ -51,6 +53,10 @@ export function timeCollectives(
     return [{ ...own, ...timed }];
   });
 }
+
+/** How many GPUs share what a collective is of, by its size in bytes as nccl-tests count: of an all-to-all that of one GPU's part. */
+const holdersOf = ({ collective }: MeshCollective, { nodes, gpusPerNode }: Placement): number =>
+  collective === 'all-to-all' ? nodes * gpusPerNode : 1;
 
 /** Operators with what they wait for; the host takes a call of a collective for so many `launches`. */
 export function withCollectives(
