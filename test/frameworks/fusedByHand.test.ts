@@ -74,3 +74,23 @@ it('a gate keeps what goes into its activation, and not what comes out', () => {
     new Set([...of.values()].flatMap(({ saved }) => saved.map(({ key }) => key))).size;
   expect(kept(eager) - kept(fused)).toBe(1);
 });
+
+/** Layers of Transformer Engine are one kernel each, also where a model writes them out (`TENorm`): two launches more are products. */
+it.each(['RMSNorm(64, fused=False)', "RMSNorm(64, fused=False, cast='behind')", 'RMSNorm(64)'])(
+  '%s is one kernel in each direction',
+  (call) => {
+    const spec = `inputs:\n  x: [8, 16, 64]\nlayers:\n  - up: Linear(64, 64)\n  - norm: ${call}\n  - down: Linear(64, 64)\n`;
+    const framework = { name: 'megatron', options: {} };
+    const { training } = estimateModel(openLayerSpec(spec, 'm.layers.yaml'), [
+      { cluster: 'dgx-h100', gpus: 1, precision: 'bf16', framework },
+    ]);
+    if (training === undefined) throw new Error('not costed');
+    const { operators } = resolveFramework(framework).behaviour.lower(training, 'bf16', 'training');
+    const launches = (pass: Pass): number =>
+      sum(
+        operators.flatMap((each) => each?.[pass] ?? []),
+        'launches',
+      );
+    expect([launches('forward'), launches('backwardData')]).toEqual([3, 2]);
+  },
+);

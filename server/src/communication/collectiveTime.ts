@@ -32,6 +32,8 @@ export interface CollectiveRequest {
   readonly library?: NcclVersionName | MpiLibrary;
   /** The algorithm that the library or the framework is configured to use; ignored where it cannot run. */
   readonly algorithm?: Algorithm;
+  /** Of an all-to-all of rows that each go to so many ranks by chance: each rank and each node gets a row once. */
+  readonly chosen?: number;
   /** Collectives on the same links at a time, this one included. */
   readonly concurrent?: number;
   /** Of MPI: the message lies in host memory already, so that no copy from a GPU and back is part of it. */
@@ -83,7 +85,14 @@ const noCommunication: CollectiveTime = {
 function candidatesFor(
   cluster: ClusterProfile,
   links: Links,
-  { kind, bytes, library = defaultLibrary(cluster), algorithm, inHostMemory = false }: CollectiveRequest,
+  {
+    kind,
+    bytes,
+    library = defaultLibrary(cluster),
+    algorithm,
+    inHostMemory = false,
+    chosen,
+  }: CollectiveRequest,
 ): readonly Candidate[] {
   if (library === 'mpich' || library === 'open-mpi')
     return mpiCandidates(
@@ -93,7 +102,7 @@ function candidatesFor(
       inHostMemory ? { ...links, hostLink: undefined } : links,
       bytes,
     );
-  const candidates = ncclCandidates(library, kind, links, bytes, measuredStartup(links.generation));
+  const candidates = ncclCandidates(library, kind, links, bytes, measuredStartup(links.generation), chosen);
   const isHierarchical = algorithm === 'two-level ring' || algorithm === 'blueconnect';
   return isHierarchical && kind === 'all-reduce'
     ? [...candidates, ...hierarchicalCandidates(library, links, bytes)]

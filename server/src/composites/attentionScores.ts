@@ -16,8 +16,10 @@ export interface Scores {
   readonly masks: readonly string[];
   /** They are multiplied or divided. */
   readonly isScaled: boolean;
-  /** Something that no attention kernel does between the products: a cap, a sink, a limit, a temperature per head. */
+  /** Something that no attention kernel does between the products: a cap, a limit, a temperature per head. */
   readonly isChanged: boolean;
+  /** The scores that a column per head, a sink, is joined to: some kernels of attention take one. */
+  readonly withoutSink: string | undefined;
   /** Something else reads them. */
   readonly isShared: boolean;
 }
@@ -33,7 +35,11 @@ export function followScores(graph: Graph, softmax: Operator, axis: number): Sco
   const at = path.axis ?? (sameShape(before, behind) ? axis : undefined);
   const from = at === undefined ? undefined : product.sourceOf(at);
   if (from === undefined) return undefined;
-  const operators = [product.operator, ...steps.map(({ operator }) => operator)];
+  const sink = steps.find((step) => isSink(graph, step));
+  const operators = [
+    product.operator,
+    ...steps.flatMap(({ operator }) => [...largestOf(graph, operator), operator]),
+  ];
   const members = new Set([...operators, softmax]);
   return {
     operators,
@@ -45,21 +51,29 @@ export function followScores(graph: Graph, softmax: Operator, axis: number): Sco
       ({ operator, through }) => scaling.has(operator.type) && !isUnit(graph, operator, through),
     ),
     isChanged: steps.some(
-      ({ operator, through }) =>
-        changing.has(operator.type) ||
-        (scaling.has(operator.type) &&
-          operator.inputs.some((input) => input !== through && !isScalar(graph, input))),
+      (step) =>
+        step !== sink &&
+        (changing.has(step.operator.type) ||
+          (scaling.has(step.operator.type) &&
+            step.operator.inputs.some((input) => input !== step.through && !isScalar(graph, input)))),
     ),
+    withoutSink: sink?.through,
     isShared: operators.some(({ outputs }) =>
       readersOf(graph, outputs[0]).some((reader) => !members.has(reader)),
     ),
   };
 }
 
+interface Step {
+  readonly operator: Operator;
+  /** The input that the scores come in by. */
+  readonly through: string;
+}
+
 interface Path {
   readonly product: MatrixProduct;
-  /** From the product down; `through` is the input that the scores come in by. */
-  readonly steps: readonly { readonly operator: Operator; readonly through: string }[];
+  /** From the product down. */
+  readonly steps: readonly Step[];
   /** The axis of the softmax in the result of the product; `undefined` where a view took it apart. */
   readonly axis: number | undefined;
 }
@@ -97,9 +111,31 @@ const scaling: ReadonlySet<string> = new Set(['Mul', 'Div']);
 const changing: ReadonlySet<string> = new Set(['Clip', 'Concat', 'Max', 'Min', 'Tanh']);
 const between: ReadonlySet<string> = new Set([...scaling, ...changing, 'Add', 'Sub', 'Sum', 'Where']);
 
+/** `cat((scores, sinks), -1)`: one more key, of which only a score per head is known (Xiao et al., arXiv:2309.17453, section 3.2). */
+function isSink(graph: Graph, { operator, through }: Step): boolean {
+  const [scores, column] = operator.inputs;
+  if (operator.type !== 'Concat' || operator.inputs.length !== 2 || scores !== through) return false;
+  const [whole, own, joined] = [scores, column, operator.outputs[0]].map((name) => shapeOf(graph, name));
+  const keys = whole?.length === undefined ? undefined : whole.length - 1;
+  return (
+    keys !== undefined &&
+    own?.length === keys + 1 &&
+    own[keys] === 1 &&
+    sameShape(whole?.slice(0, keys), joined?.slice(0, keys))
+  );
+}
+
+/** The largest score of each row, which is taken from all of them: every softmax does so by itself. */
+function largestOf(graph: Graph, { type, inputs: [scores = '', taken = ''] }: Operator): readonly Operator[] {
+  const largest = type === 'Sub' ? producerOf(graph, taken) : undefined;
+  return largest?.type === 'ReduceMax' && largest.inputs[0] === scores ? [largest] : [];
+}
+
 /** What a step takes beside the scores that is not one number. */
-function masksOf(graph: Graph, { type, inputs }: Operator, through: string): readonly string[] {
+function masksOf(graph: Graph, operator: Operator, through: string): readonly string[] {
+  const { type, inputs } = operator;
   if (type === 'Where') return inputs.slice(0, 1);
+  if (largestOf(graph, operator).length > 0) return [];
   if (type !== 'Add' && type !== 'Sub' && type !== 'Sum') return [];
   return inputs.filter((input) => input !== through && !isScalar(graph, input));
 }

@@ -17,6 +17,8 @@ export interface Weights {
   readonly isShared: boolean;
   /** They are multiplied by a tensor, which no attention kernel does. */
   readonly isChanged: boolean;
+  /** What is left of them where some are cut off. */
+  readonly cutTo: string | undefined;
 }
 
 export function followWeights(graph: Graph, softmax: Operator, axis: number): Weights | undefined {
@@ -63,6 +65,7 @@ function throughReader(
       isGuarded: false,
       isShared: false,
       isChanged: false,
+      cutTo: undefined,
     };
   }
   const isView = views.has(reader.type);
@@ -72,16 +75,21 @@ function throughReader(
   const rest = follow(graph, reader.outputs[0] ?? '', behind, hops - 1);
   if (rest === undefined) return undefined;
   const factors = reader.inputs.filter((input) => input !== name);
+  const isCut = reader.type === 'Slice';
   const isChanged =
-    changing.has(reader.type) ||
+    reader.type === 'Where' ||
+    (isCut && rest.cutTo !== undefined) ||
     (scaling.has(reader.type) && factors.some((factor) => !isScalar(graph, factor)));
-  return { ...rest, operators: [reader, ...rest.operators], isChanged: rest.isChanged || isChanged };
+  return {
+    ...rest,
+    operators: [reader, ...rest.operators],
+    isChanged: rest.isChanged || isChanged,
+    ...(isCut ? { cutTo: reader.outputs[0] } : {}),
+  };
 }
 
 const scaling: ReadonlySet<string> = new Set(['Mul', 'Div']);
-/** A sink's weight is cut off. */
-const changing: ReadonlySet<string> = new Set(['Slice', 'Where']);
-const between: ReadonlySet<string> = new Set([...scaling, ...changing, 'Dropout']);
+const between: ReadonlySet<string> = new Set([...scaling, 'Where', 'Slice', 'Dropout']);
 
 /** `where(isnan(weights), 0, weights)`. */
 function guardOf(

@@ -77,6 +77,7 @@ export const megatron: FrameworkEntry = {
     overlap: (options, { sequence, crossesNodes }) =>
       options.get('tp-comm-overlap') === 'true' && sequence && !crossesNodes ? userBuffers : asyncBackward,
     overlapOption: 'tp-comm-overlap',
+    sendsRowsOnce: (options) => options.get('moe-token-dispatcher') === 'flex',
   },
   overlaps:
     'input: read, decoded and copied ahead; gradients: after backward, with `overlap-grad-reduce` in buckets during it; parameters of the distributed optimizer: after the update, with `overlap-param-gather` ahead of their use; collectives of tensor parallelism: some of backward beside products; update: after all',
@@ -132,6 +133,13 @@ export const megatron: FrameworkEntry = {
       documentation:
         'true: with sp, collectives of tensor parallelism run in pieces beside products, within a node (tp_comm_overlap, by Transformer Engine)',
       expects: oneOf('true', 'false'),
+    },
+    {
+      name: 'moe-token-dispatcher',
+      default: 'alltoall',
+      documentation:
+        'how rows go to experts of other GPUs: alltoall, a row for each expert; flex, by DeepEP or HybridEP, a row once to each node and GPU (moe_token_dispatcher_type)',
+      expects: oneOf('alltoall', 'flex'),
     },
     {
       name: 'batch-us',

@@ -22,8 +22,16 @@ export function expertTraffic(
 ): readonly MeshCollective[] {
   const { operators } = training.analysis.graph;
   const ways = divisions[0]?.ways ?? 1;
-  const exchanged = (operator: number, name: string, elements: number): readonly MeshCollective[] => {
-    const own = { axis: 'expert', operator, collective: 'all-to-all', elements: ways * elements } as const;
+  const exchanged = (
+    operator: number,
+    name: string,
+    elements: number,
+    chosen?: number,
+  ): readonly MeshCollective[] => {
+    const own = {
+      ...({ axis: 'expert', operator, collective: 'all-to-all', elements: ways * elements } as const),
+      ...(chosen === undefined ? {} : { chosen }),
+    };
     const forward = { ...own, pass: 'forward' } as const;
     return training.requiresGradient.has(name) ? [forward, { ...own, pass: 'backward' }] : [forward];
   };
@@ -31,8 +39,9 @@ export function expertTraffic(
     const operator = operators[index];
     if (operator === undefined) return [];
     const { inputs, outputs } = operator;
+    const chosen = chosenExperts(operator, training.tensors);
     return [inputs[0] ?? '', outputs[0] ?? ''].flatMap((name) =>
-      exchanged(index, name, elementsOf(name) * chosenExperts(operator, training.tensors) * imbalance),
+      exchanged(index, name, elementsOf(name) * chosen * imbalance, chosen),
     );
   });
   const ofRows = [...dispatched, ...combined].flatMap(([name, index]) =>

@@ -25,6 +25,8 @@ export interface MeshCollective {
   readonly elements: number;
   /** One after another; left out, one. */
   readonly times?: number;
+  /** Of rows that a router chose experts for: how many each goes to. */
+  readonly chosen?: number;
   /** Where the number type does not follow that of the operator. */
   readonly bytesPerElement?: number;
 }

@@ -34,8 +34,10 @@ export function ncclCandidates(
   links: Links,
   size: Bytes,
   startup: MeasuredStartup = asTuned,
+  chosen?: number,
 ): readonly Candidate[] {
-  if (kind === 'all-to-all') return [pairwise(links, size, startup)];
+  if (kind === 'all-to-all')
+    return [pairwise(links, size, startup, chosen === undefined ? undefined : sentOnce(links, chosen))];
   if (versionName === '2.3') return [ringOf23(kind, links, size)];
   if (versionName === '2.4') return candidatesOf24(kind, links, size);
   const version = ncclVersions[versionName];
@@ -234,7 +236,12 @@ function pat(
  * Sends and receives of one kernel: every rank with every other; between nodes all GPUs of a node share its ports. Eight peers of
  * other nodes are served at a time (NVIDIA/nccl, src/include/device.h, NCCL_MAX_DEV_WORK_P2P_PER_BATCH).
  */
-function pairwise(links: Links, size: Bytes, startup: MeasuredStartup): Candidate {
+function pairwise(
+  links: Links,
+  size: Bytes,
+  startup: MeasuredStartup,
+  shares: { readonly inside: number; readonly between: number } = { inside: 1, between: 1 },
+): Candidate {
   const { ranks, nodes, gpusPerNode } = links;
   const version = ncclVersions['2.30'];
   const steps =
@@ -242,8 +249,8 @@ function pairwise(links: Links, size: Bytes, startup: MeasuredStartup): Candidat
     (nodes > 1
       ? ((ranks - gpusPerNode) / peersAtATime) * hop(version, 'network', 'ring', 'Simple', links)
       : 0);
-  const inside = (size * (gpusPerNode - 1)) / ranks / links.inside;
-  const between = (size * gpusPerNode * (ranks - gpusPerNode)) / ranks / links.between;
+  const inside = (shares.inside * size * (gpusPerNode - 1)) / ranks / links.inside;
+  const between = (shares.between * size * gpusPerNode * (ranks - gpusPerNode)) / ranks / links.between;
   return {
     algorithm: 'pairwise',
     protocol: 'Simple',
@@ -254,6 +261,19 @@ function pairwise(links: Links, size: Bytes, startup: MeasuredStartup): Candidat
 }
 
 const peersAtATime = 8;
+
+/**
+ * What is left of an all-to-all where a row that goes to `chosen` ranks by chance goes once to each node of them, to the GPU of the
+ * sender's place there, and on to each GPU of them: n·(1 − (1 − 1/n)^k) of k copies for n places. What nodes send each other passes
+ * the links inside, too. Source: deepseek-ai/DeepEP, README.md, "normal kernels"; arXiv:2412.19437, section 3.2.2.
+ */
+function sentOnce(
+  { ranks, nodes }: Links,
+  chosen: number,
+): { readonly inside: number; readonly between: number } {
+  const distinct = (places: number): number => places * (1 - (1 - 1 / places) ** chosen);
+  return { inside: (nodes * distinct(ranks)) / chosen, between: distinct(nodes) / chosen };
+}
 
 const insideHop = (version: NcclVersion, protocol: Protocol, links: Links): number =>
   // Posting to the network costs a step inside a node at least this much: 1 µs, three times that with Simple.

@@ -29,6 +29,7 @@ export function timeCollectives(
   lowered: LoweredGraph,
   cluster: ClusterProfile,
   groupOf: (axis: MeshAxis) => Placement,
+  sendsRowsOnce = false,
 ): readonly TimedCollective[] {
   // By size for each axis and kind: a graph has thousands, and a number is found faster than its text is written.
   const known = new Map<string, Map<number, Omit<TimedCollective, keyof MeshCollective>>>();
@@ -38,7 +39,8 @@ export function timeCollectives(
     if (own.collective === 'send') return [];
     const group = groupOf(own.axis);
     const size = bytes((own.elements * width) / holdersOf(own, group));
-    const kind = `${own.axis} ${own.collective}`;
+    const chosen = sendsRowsOnce ? own.chosen : undefined;
+    const kind = `${own.axis} ${own.collective} ${chosen}`;
     const ofKind = known.get(kind) ?? new Map<number, Omit<TimedCollective, keyof MeshCollective>>();
     known.set(kind, ofKind);
     let timed = ofKind.get(size);
@@ -46,6 +48,7 @@ export function timeCollectives(
       const { time, low, high, description } = collectiveTime(cluster, group, {
         kind: own.collective,
         bytes: size,
+        ...(chosen === undefined ? {} : { chosen }),
       });
       timed = { bytes: size, time, low, high, whole: time, description };
       ofKind.set(size, timed);

@@ -140,14 +140,16 @@ function timed(
     sharded.mixtures.map((index) => index - begin).filter(isOwn),
     expertImbalance,
   );
-  const waiting = timeCollectives(asked, lowered, cluster, (axis) => groups[axis]);
-  const overlap = findFramework(scenario.framework.name)?.layout?.overlap?.(
-    optionValues(scenario.framework),
-    {
-      sequence,
-      crossesNodes: groups.tensor.nodes > 1,
-    },
+  const rules = findFramework(scenario.framework.name)?.layout;
+  const options = optionValues(scenario.framework);
+  const waiting = timeCollectives(
+    asked,
+    lowered,
+    cluster,
+    (axis) => groups[axis],
+    rules?.sendsRowsOnce?.(options),
   );
+  const overlap = rules?.overlap?.(options, { sequence, crossesNodes: groups.tensor.nodes > 1 });
   const once = [
     ...(overlap === undefined
       ? waiting

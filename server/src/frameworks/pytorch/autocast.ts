@@ -58,6 +58,8 @@ export interface TypeOptions {
   readonly olderMatmuls?: boolean;
   /** Matmuls of ragged sides are padded where that is faster (`KernelEnvironment`). */
   readonly padsMatmuls?: boolean;
+  /** Composites but for attention are one kernel each, however the graph has them. */
+  readonly fusedByHand?: boolean;
   /** Images in channels-last memory format. */
   readonly channelsLast: boolean;
   /** Activations have `inplace=True`. */

@@ -1,34 +1,52 @@
-/** The mask that exporters fold `is_causal=True` to, which no kernel of attention is given. */
+/** Masks that no kernel of attention is given: it makes them itself. */
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
-import type { Composite } from '../../composites/composite.ts';
+import type { FusedGroup } from './fusedGroups.ts';
 
-/** Whether the mask of an attention that was one call is a stored square with a row for each key. */
+/**
+ * Whether the mask of an attention that was one call is a stored square with a row for each key, which exporters fold `is_causal=True`
+ * to. Where attention that a model writes out is one kernel because a person or a framework says so, a mask that is made of positions
+ * alone is none of its inputs either.
+ */
 export function hasFoldedTriangle(
   training: TrainingGraph,
-  { launchedAs, operators, roles: { mask } }: Pick<Composite, 'launchedAs' | 'operators' | 'roles'>,
+  { composite, isAsked }: Pick<FusedGroup, 'composite' | 'isAsked'>,
 ): boolean {
-  if (launchedAs !== 'one' || mask === undefined || mask === '') return false;
-  const softmax = operators
-    .map((index) => training.analysis.graph.operators[index])
-    .find((operator) => operator?.type === 'Softmax');
-  const keys = training.tensors.get(softmax?.outputs[0] ?? '')?.dimensions.at(-1);
-  return keys !== undefined && isStoredSquare(training, mask, keys);
+  const { mask, value } = composite?.roles ?? {};
+  if (composite?.launchedAs !== 'one' || mask === undefined || mask === '') return false;
+  const keys = training.tensors.get(value ?? '')?.dimensions.at(-2);
+  if (keys === undefined || !isSquare(training, mask, keys)) return false;
+  return isAsked === true ? isOfPositions(training, mask) : isStored(training, mask);
 }
 
-/** One number for each pair of positions, whatever sample and head, stored or made of what is, and not trained. */
-function isStoredSquare(
-  { analysis, tensors, requiresGradient }: TrainingGraph,
-  name: string,
-  keys: number,
-): boolean {
-  const [width, height, ...others] = tensors.get(name)?.dimensions.toReversed() ?? [];
-  return (
-    analysis.costing.gradients.isStored(name) &&
-    !requiresGradient.has(name) &&
-    width === keys &&
-    height === keys &&
-    keys > 1 &&
-    others.every((size) => size === 1)
-  );
+/** One number for each pair of positions, for all heads and repeated for samples at most. */
+function isSquare({ tensors }: TrainingGraph, name: string, keys: number): boolean {
+  const [width, height, heads = 1] = tensors.get(name)?.dimensions.toReversed() ?? [];
+  return width === keys && height === keys && keys > 1 && heads === 1;
 }
+
+/** Or made of what is stored, and not trained. */
+const isStored = ({ analysis, requiresGradient }: TrainingGraph, name: string): boolean =>
+  analysis.costing.gradients.isStored(name) && !requiresGradient.has(name);
+
+/** Of nothing that comes into the model, and of nothing that is trained. */
+function isOfPositions({ analysis, requiresGradient }: TrainingGraph, mask: string): boolean {
+  const { values, operators, inputs } = analysis.graph;
+  const waiting = [mask];
+  const met = new Set(waiting);
+  for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
+    const producer = operators[values.get(name)?.producer ?? -1];
+    if (requiresGradient.has(name) || inputs.includes(name) || met.size > mostOperators) return false;
+    // Sizes of what comes in are no contents of it.
+    if (producer === undefined || producer.type === 'Shape') continue;
+    for (const input of producer.inputs) {
+      if (input === '' || met.has(input)) continue;
+      met.add(input);
+      waiting.push(input);
+    }
+  }
+  return true;
+}
+
+/** A mask is made of a few dozen. */
+const mostOperators = 256;

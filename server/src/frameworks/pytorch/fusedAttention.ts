@@ -13,25 +13,29 @@ import type { FusedGroup } from './fusedGroups.ts';
 export type AttendedShape = Omit<AttentionShape, 'pass'>;
 
 /**
- * A lower triangle that the group itself makes is `is_causal=True`, and so is a stored square, which exporters fold it to. `matmuls`: FLOPs
+ * A lower triangle that the group itself makes is `is_causal=True`, and so is a mask that a kernel is not given. `matmuls`: FLOPs
  * of forward, 4 for each score and element of a head.
  */
 export function attentionShape(
   training: TrainingGraph,
-  { operators, composite }: FusedGroup,
+  group: FusedGroup,
   matmuls: number,
 ): AttendedShape | undefined {
+  const { operators, composite } = group;
   const scores = scoresOf(training, operators);
-  const [queries = 0, keys = 0] = scores?.dimensions.slice(-2) ?? [];
+  const [queries = 0, columns = 0] = scores?.dimensions.slice(-2) ?? [];
   const name = composite?.roles.mask;
   const mask = training.tensors.get(name ?? '');
-  const isFolded = composite !== undefined && hasFoldedTriangle(training, composite);
-  if (scores === undefined || queries * keys === 0) return undefined;
+  const isFolded = hasFoldedTriangle(training, group);
+  if (scores === undefined || queries * columns === 0) return undefined;
+  const sequences = scores.elements / (queries * columns);
+  // A sink is a column of scores without a key.
+  const keys = operators.some((index) => joinsSink(training, index)) ? columns - 1 : columns;
   return {
-    sequences: scores.elements / (queries * keys),
+    sequences,
     queries,
     keys,
-    size: matmuls / (4 * scores.elements),
+    size: matmuls / (4 * sequences * queries * keys),
     causal: isFolded || operators.some((index) => training.analysis.graph.operators[index]?.type === 'Trilu'),
     ...(operators.some((index) => isDrawn(training, index)) ? { dropped: true as const } : {}),
     ...(name === undefined || mask === undefined || isFolded
@@ -39,6 +43,9 @@ export function attentionShape(
       : { mask: { elements: mask.elements, trained: training.requiresGradient.has(name) } }),
   };
 }
+
+const joinsSink = ({ analysis }: TrainingGraph, index: number): boolean =>
+  analysis.graph.operators[index]?.type === 'Concat';
 
 function scoresOf({ analysis, tensors }: TrainingGraph, operators: FusedGroup['operators']) {
   const softmax = operators.find((index) => analysis.graph.operators[index]?.type === 'Softmax');

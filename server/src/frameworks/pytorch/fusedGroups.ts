@@ -19,12 +19,19 @@ export interface FusedGroup extends Pick<Composite, 'operators' | 'inputs' | 'ou
   readonly kind: 'attention' | 'elementwise' | 'normalization';
   /** What it was found as. */
   readonly composite?: Composite;
+  /** It is one kernel because a person or a framework says so. */
+  readonly isAsked?: true;
 }
 
-/** Groups by the index of each of their operators. `fusedAttention`: what a person says of attention, if anything. */
+/**
+ * Groups by the index of each of their operators. `fusedAttention`: what a person says of attention, if anything. `fusedByHand`: what
+ * can be one kernel is one but for attention, as with the layers of Transformer Engine (NVIDIA/Megatron-LM,
+ * megatron/core/extensions/transformer_engine.py, `TENorm`).
+ */
 export function fusedGroups(
   training: TrainingGraph,
   fusedAttention: boolean | undefined,
+  fusedByHand = false,
 ): ReadonlyMap<number, FusedGroup> {
   const { analysis, costs } = training;
   const groups = new Map<number, FusedGroup>();
@@ -32,17 +39,23 @@ export function fusedGroups(
   for (const composite of new Set(analysis.composites.values())) {
     const { operators, inputs, outputs } = composite;
     const kind = kernelsOfComposites[composite.kind];
-    if (kind === undefined || !isOneKernel(composite, kind === 'attention' ? fusedAttention : undefined))
+    if (kind === undefined) continue;
+    if (
+      kind === 'attention' ? !isOneKernel(composite, fusedAttention) : !fusedByHand && !isOneKernel(composite)
+    )
       continue;
     if (!operators.every((index) => costs[index]?.kind === 'known')) continue;
     // One call computes in one precision.
     if (new Set(operators.map((index) => marks?.[index]?.precision)).size > 1) continue;
     // What is computed of constants alone is no kernel of a step.
     if (operators.every((index) => analysis.costing.auxiliary.shapeArithmetic[index])) continue;
-    const isAsked = kind === 'attention' && fusedAttention === true;
+    const isAsked = kind === 'attention' ? fusedAttention === true : fusedByHand;
     if (kind === 'attention' && !isAsked && !isOfFusedKernels(training, composite)) continue;
     const known: Composite = isAsked ? { ...composite, launchedAs: 'one' } : composite;
-    const group = { kind, composite: known, operators, inputs, outputs };
+    const group = {
+      ...{ kind, composite: known, operators, inputs, outputs },
+      ...(isAsked && composite.launchedAs === 'several' ? { isAsked: true as const } : {}),
+    };
     for (const index of operators) groups.set(index, group);
   }
   for (const composite of safeSoftmaxes(analysis.graph)) {
@@ -58,7 +71,7 @@ export function fusedGroups(
   return groups;
 }
 
-const isOneKernel = ({ launchedAs, isFusible }: Composite, asked: boolean | undefined): boolean =>
+const isOneKernel = ({ launchedAs, isFusible }: Composite, asked?: boolean): boolean =>
   asked === undefined ? launchedAs !== 'several' : asked && (launchedAs !== 'several' || isFusible === true);
 
 /**

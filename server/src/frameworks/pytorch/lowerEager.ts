@@ -40,7 +40,7 @@ export function lowerEager(
   return { operators: recompute(training, operators, recomputed, stored, options.reentrant ?? false) };
 }
 
-type EagerOptions = TypeOptions & { readonly reentrant?: boolean; readonly fusedByHand?: boolean };
+type EagerOptions = TypeOptions & { readonly reentrant?: boolean };
 
 /** Before anything is computed again, found once for all that may be: what is kept changes no kernel. */
 const summedOperators = memoizeRecent(
@@ -79,7 +79,7 @@ export function eagerOperators(
   options: TypeOptions,
 ): EagerOperators {
   const groups = options.fusedCalls
-    ? fusedGroups(training, options.fusedAttention)
+    ? fusedGroups(training, options.fusedAttention, options.fusedByHand)
     : new Map<number, FusedGroup>();
   const types = assignTypes(training, precision, options, groups);
   const last = channelsLastValues(training, options.channelsLast);
@@ -97,7 +97,7 @@ export function eagerOperators(
       const group = groups.get(index);
       if (group?.kind === 'attention' && group.composite !== undefined) {
         const { query = '', value = '', mask } = group.composite.roles;
-        return { query, value, mask: hasFoldedTriangle(training, group.composite) ? undefined : mask };
+        return { query, value, mask: hasFoldedTriangle(training, group) ? undefined : mask };
       }
       if (type !== 'Attention') return undefined;
       const [query = '', , value = '', mask] = inputs;
