@@ -266,6 +266,29 @@ const rows: readonly Row[] = [
     'network',
     (8.4 + 7 * 1.4 * 3.4 + (24 / 8) * 14) * us + (64 * mb * 8 * (24 / 32)) / 387e9,
   ],
+  // Of 8 copies by chance 8·(1 − (7/8)⁸) = 5.25 go to different ranks; each passes NVLink but for what stays.
+  [
+    'dgx-h100',
+    8,
+    1,
+    { kind: 'all-to-all', chosen: 8 },
+    64 * mb,
+    'pairwise',
+    'link',
+    (8.4 + 7 * 1.4 * 3.4) * us + (((1 - (7 / 8) ** 8) * 7) / 8 / 367e9) * 64 * mb,
+  ],
+  // 4·(1 − (3/4)⁸) = 3.6 of 4 nodes for 8 copies: 0.45 of what they would send.
+  [
+    'dgx-h100',
+    32,
+    4,
+    { kind: 'all-to-all', chosen: 8 },
+    64 * mb,
+    'pairwise',
+    'network',
+    (8.4 + 7 * 1.4 * 3.4 + (24 / 8) * 14) * us +
+      (((4 * (1 - (3 / 4) ** 8)) / 8) * 64 * mb * 8 * (24 / 32)) / 387e9,
+  ],
   // Parallel aggregated trees: 8 µs, lg 8 steps at 1/3.5, 2.8 µs a rank; three quarters of one port of eight.
   [
     'dgx-h100',

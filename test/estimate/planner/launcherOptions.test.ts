@@ -17,6 +17,7 @@ const frameworks: readonly FrameworkChoice[] = [
   { name: 'pytorch-fsdp', options: {} },
   { name: 'deepspeed-zero', options: { stage: '1' } },
   { name: 'megatron', options: { 'distributed-optimizer': 'true', 'tp-comm-overlap': 'true' } },
+  { name: 'megatron', options: { 'moe-token-dispatcher': 'flex' } },
   { name: 'megatron', options: {} },
   { name: 'torchtitan', options: {} },
 ];

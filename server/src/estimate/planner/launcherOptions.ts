@@ -127,6 +127,7 @@ const megatronFlags = (options: FrameworkChoice['options']): readonly string[] =
   ...(options['overlap-grad-reduce'] === 'true' ? ['--overlap-grad-reduce'] : []),
   ...(options['overlap-param-gather'] === 'true' ? ['--overlap-param-gather'] : []),
   ...(options['tp-comm-overlap'] === 'true' ? ['--tp-comm-overlap'] : []),
+  ...(options['moe-token-dispatcher'] === 'flex' ? ['--moe-token-dispatcher-type flex'] : []),
   ...(options['gradient-dtype'] === 'fp32' ? ['--accumulate-allreduce-grads-in-fp32'] : []),
   ...(options['gradient-dtype'] === 'half' ? ['--grad-reduce-in-bf16'] : []),
 ];

@@ -47,7 +47,10 @@ const exchanges: Readonly<Record<string, ContextExchange>> = {
   a2a: 'all-to-all',
 };
 
+const dispatchers: readonly string[] = ['allgather', 'alltoall', 'flex'];
+
 const others = [
+  'moe-token-dispatcher-type',
   'sequence-parallel',
   'cp-comm-type',
   'recompute-activations',
@@ -76,6 +79,11 @@ export function readMegatronFlags(text: string): GroupResult<LayoutRequest> {
   const exchange = flags.get('cp-comm-type');
   if (exchange !== undefined && exchanges[exchange] === undefined)
     problems.push(`\`cp-comm-type\` is ${Object.keys(exchanges).join(' or ')}, not "${exchange}"`);
+  const dispatcher = flags.get('moe-token-dispatcher-type');
+  if (dispatcher !== undefined && !dispatchers.includes(dispatcher))
+    problems.push(`\`moe-token-dispatcher-type\` is ${dispatchers.join(' or ')}, not "${dispatcher}"`);
+  if (dispatcher === 'allgather' && numbers.get('expert-model-parallel-size') !== undefined)
+    problems.push('`moe-token-dispatcher-type allgather` is not costed; use alltoall, or flex');
   const recompute = flags.get('recompute-granularity');
   const modules = flags.get('recompute-modules');
   if (recompute !== undefined && recompute !== 'full' && recompute !== 'selective')
@@ -100,7 +108,10 @@ export function readMegatronFlags(text: string): GroupResult<LayoutRequest> {
     ...(chunks === undefined ? {} : { chunks }),
     ...(each === undefined ? {} : { gpus: each * (nodes ?? 1) }),
   });
-  const set = Object.entries(options).flatMap(([flag, option]) => (flags.has(flag) ? [option] : []));
+  const set = [
+    ...Object.entries(options).flatMap(([flag, option]) => (flags.has(flag) ? [option] : [])),
+    ...(dispatcher === 'flex' ? [['moe-token-dispatcher', 'flex'] as const] : []),
+  ];
   const stages = stagesOf(numbers, value.parallel?.chunks ?? 1, problems);
   const parallel: ParallelRequest = {
     ...value.parallel,
