@@ -156,7 +156,7 @@ function remedyOf(step: EstimatedStep): Pick<Finding, 'fix' | 'change'> {
         change: { kind: 'batch', batch: hides },
       }
     : {
-        fix: `A batch of ${hides} per GPU would hide it, but only ${fits} fit in memory: ${learns ? 'accumulate gradients over several batches, or ' : ''}${narrower}`,
+        fix: `A batch of ${hides} per GPU would hide it, but ${fits === 0 ? 'no batch fits' : `only ${fits} fit`} in memory: ${learns ? 'accumulate gradients over several batches, or ' : ''}${narrower}`,
       };
 }
 
