@@ -4,12 +4,9 @@
  * is read when a file is loaded shows only where a test asks for it later.
  */
 
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import vm from 'node:vm';
-import { build } from 'esbuild';
+import { plainBundle } from './mutants/plainBundle.mjs';
 import { testsOf } from './mutants/plainTests.mjs';
 import { root } from './setup/project.mjs';
 
@@ -22,10 +19,15 @@ const ownTests = (name) =>
 const composites = ['forms', 'patterns', 'takenApart'].map((name) => `test/composites/${name}.test.ts`);
 const tests = values.tests?.split(',') ?? ['test/operators/definitions.test.ts', ...composites];
 
-const require = createRequire(import.meta.url);
-const program = new vm.Script(await bundled(), { filename: 'facts.js' });
-
-const { facts, files } = loaded();
+const entry = tests.map(
+  (file) => `{ file: ${JSON.stringify(file)}, load: () => require(${JSON.stringify(join(root, file))}) }`,
+);
+const source = JSON.stringify(join(root, 'scripts/mutants/facts.ts'));
+const load = await plainBundle(
+  `module.exports = { facts: require(${source}).allFacts(), files: [${entry}] };`,
+  root,
+);
+const { facts, files } = load();
 const collected = files.flatMap(({ file, load }) => testsOf(file, load).map((each) => ({ ...each, file })));
 for (const { name, run } of collected) {
   try {
@@ -58,49 +60,4 @@ async function fails(all) {
     }
   }
   return false;
-}
-
-function loaded() {
-  const { facts: list, files: all } = program.runInThisContext()(require);
-  return { facts: list(), files: all };
-}
-
-/** A script whose value takes `require` and gives the facts, and the test files, each to be loaded. */
-async function bundled() {
-  const entry = tests.map(
-    (file) => `{ file: ${JSON.stringify(file)}, load: () => require(${JSON.stringify(join(root, file))}) }`,
-  );
-  const facts = JSON.stringify(join(root, 'scripts/mutants/facts.ts'));
-  const { outputFiles } = await build({
-    stdin: {
-      contents: `module.exports = { facts: require(${facts}).allFacts, files: [${entry}] };`,
-      resolveDir: root,
-    },
-    bundle: true,
-    write: false,
-    format: 'cjs',
-    platform: 'node',
-    target: 'node20',
-    logLevel: 'error',
-    external: ['fast-check'],
-    plugins: [
-      {
-        name: 'plain-tests',
-        setup(builder) {
-          builder.onResolve({ filter: /^vitest$/ }, () => ({ path: 'vitest', namespace: 'plain' }));
-          builder.onLoad({ filter: /.*/, namespace: 'plain' }, () => ({
-            contents: 'module.exports = globalThis.plainVitest;',
-          }));
-          builder.onLoad({ filter: /\.ts$/ }, ({ path }) => ({
-            contents: readFileSync(path, 'utf8').replaceAll(
-              'import.meta.dirname',
-              JSON.stringify(dirname(path)),
-            ),
-            loader: 'ts',
-          }));
-        },
-      },
-    ],
-  });
-  return `(require) => { const module = { exports: {} }; const exports = module.exports; ${outputFiles[0].text}; return module.exports; }`;
 }

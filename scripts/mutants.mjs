@@ -2,12 +2,13 @@
  * `npm run mutants -- PATH…`: changes the source by one small fault at a time, and lists the faults that no test notices.
  * PATH is a folder or a file of `server/src`. The tests of its room run, or those that `--tests PATH,PATH` names.
  * `--sample N` tries about so many faults: those of random lines, by `--seed`. A fault of several lines is in no sample.
+ * Tests run without vitest (`mutants/plainRunner.mjs`): a room's sample of a hundred takes minutes.
  */
 
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Stryker } from '@stryker-mutator/core';
-import { sampleLines } from './mutants/sampleLines.mjs';
+import { filesBelow, sampleLines } from './mutants/sampleLines.mjs';
 import { cacheFolder, root } from './setup/project.mjs';
 
 const { values, positionals: paths } = parseArgs({
@@ -29,8 +30,11 @@ const rooms = new Set(paths.map((path) => path.split('/')[2]));
 const furtherTests = { estimate: ['test/finding-pages'] };
 const tests =
   values.tests?.split(',') ?? [...rooms].flatMap((room) => [`test/${room}`, ...(furtherTests[room] ?? [])]);
+/** A fault is turned on in one process and one load of the source: not in those that these start, bundle or replace. */
+const leftOut = ['bundle', 'neovim', 'everyOption'].map((name) => `test/lsp/${name}.test.ts`);
 process.env.MUTANT_TESTS = tests
-  .map((path) => (path.endsWith('.ts') ? path : `${path}/**/*.test.ts`))
+  .flatMap(filesBelow)
+  .filter((file) => file.endsWith('.test.ts') && !leftOut.includes(file))
   .join(',');
 
 // A string names a type, and then an empty one does not compile, or it is prose, whose tests are of words.
@@ -41,8 +45,9 @@ const results = await new Stryker({
     values.sample === undefined
       ? paths.map((path) => (/\.ts(:|$)/.test(path) ? path : `${path}/**/*.ts`))
       : await sampleLines(paths, Number(values.sample), Number(values.seed), excludedMutations),
-  testRunner: 'vitest',
-  vitest: { configFile: 'scripts/mutants/vitest.config.mts', related: false },
+  testRunner: 'plain',
+  plugins: [join(root, 'scripts/mutants/plainRunner.mjs')],
+  dryRunTimeoutMinutes: 20,
   coverageAnalysis: 'perTest',
   mutator: { excludedMutations },
   // Of tables made when a file is loaded: every test would run again for each of their mutants.

@@ -35,7 +35,8 @@ export async function sampleLines(paths, count, seed, excludedMutations) {
   return chosen;
 }
 
-const filesBelow = (path) =>
+/** TypeScript files of a folder, or a file itself. */
+export const filesBelow = (path) =>
   statSync(path).isDirectory()
     ? readdirSync(path).flatMap((name) => filesBelow(join(path, name)))
     : path.endsWith('.ts')
