@@ -11,8 +11,14 @@ import { resolveFramework } from '../../server/src/frameworks/registry.ts';
 import type { Graph, Value } from '../../server/src/model/graph.ts';
 import type { BoundTensor, OperatorCost, SavedTensor } from '../../server/src/operators/definition.ts';
 
-/** softmax(q·kᵀ / s + mask)·v for 2 sequences of 64, 4 heads of 8, in a layer of this type. */
-function attention(layerType: string): TrainingGraph {
+/** softmax(q·kᵀ / s + mask)·v for 2 sequences of 64, 4 heads of 8, in a layer of this type; a mask with a gradient is trained. */
+function attention(
+  layerType: string,
+  mask: { readonly shape: readonly number[]; readonly trained: boolean } = {
+    shape: [64, 64],
+    trained: false,
+  },
+): TrainingGraph {
   const activation = [2, 4, 64, 8];
   const scores = [2, 4, 64, 64];
   const nodes: readonly Node[] = [
@@ -28,9 +34,10 @@ function attention(layerType: string): TrainingGraph {
     ['k', activation, 'activation'],
     ['v', activation, 'activation'],
     ['s', [], 'constant'],
-    ['mask', [64, 64], 'buffer'],
+    ['mask', mask.shape, mask.trained ? 'parameter' : 'buffer'],
   ];
   return graphOf(layerType, inputs, nodes, [
+    ...(mask.trained ? ['mask'] : []),
     'q',
     'k',
     'kt',
@@ -186,6 +193,43 @@ describe('attention in one call', () => {
     expect(backward.at(-1)?.flops).toBe((2 * products * 5) / 4);
   });
 
+  test.each([
+    // A square that is stored is a lower triangle as exporters fold it.
+    ['a triangle', [64, 64], { causal: true }],
+    ['a mask of keys', [2, 1, 1, 64], { causal: false, mask: { elements: 2 * 64, trained: false } }],
+  ] as const)('says sequences and heads, queries, keys, elements of a head, and %s', (_, mask, masked) => {
+    const graph = attention('ScaledDotProductAttention', { shape: mask, trained: false });
+    const { operators } = fused.lower(graph, 'fp32', 'training');
+    const shape = { sequences: 2 * 4, queries: 64, keys: 64, size: 8, ...masked };
+    for (const [kernels, pass] of [
+      [operators.flatMap((operator) => operator?.forward ?? []), 'forward'],
+      [operators.flatMap((operator) => operator?.backwardData ?? []), 'backward'],
+    ] as const)
+      expect(kernels.map((kernel) => kernel.attention)).toEqual([{ ...shape, pass }]);
+  });
+
+  /**
+   * PyTorch 2.x tools/autograd/derivatives.yaml, `_scaled_dot_product_efficient_attention_backward`: its kernel writes the gradient of
+   * the mask as the scores have it. Where the mask was repeated, `expand` sums it: scores are read, the mask's gradient is written.
+   */
+  test.each([
+    ['one for all sequences and heads', [64, 64], 64 * 64],
+    ['one for each head', [1, 4, 64, 64], 4 * 64 * 64],
+    ['one of its own for each sequence and head', [2, 4, 64, 64], undefined],
+  ] as const)('gives a mask that is trained its gradient: %s', (_, shape, repeated) => {
+    const graph = attention('ScaledDotProductAttention', { shape, trained: true });
+    const kernels = fused
+      .lower(graph, 'fp32', 'training')
+      .operators.flatMap((operator) => operator?.backwardData ?? []);
+    const scores = 2 * 4 * 64 * 64;
+    const elements = shape.reduce((product: number, size) => product * size, 1);
+    // Queries, keys, values, output and its gradient are read, with the mask; gradients of the first three and of scores are written.
+    const attended = (5 * tensor + elements + 3 * tensor + scores) * 4;
+    const summed = repeated === undefined ? [] : [(scores + repeated) * 4];
+    expect(kernels.map(({ bytes }) => bytes)).toEqual([attended, ...summed]);
+    expect(kernels[0]?.attention?.mask).toEqual({ elements, trained: true });
+  });
+
   test('is given q, k and v in half precision: autocast casts each, and its gradient back', () => {
     const count = (precision: 'fp32' | 'bf16', pass: 'forward' | 'backwardData') =>
       fused
@@ -280,6 +324,31 @@ describe('group normalization', () => {
     expect(first?.forward[1]).toMatchObject({ class: 'elementwise', bytes: 2 * image });
     expect(first?.backwardData).toHaveLength(1);
     expect(second?.forward.map(({ launches }) => launches)).toEqual([3]);
+  });
+
+  /**
+   * What computes element by element, pools or convolves gives images as it was given them (TensorIterator.cpp, `reorder_dimensions`;
+   * Pool.h, ConvUtils.h, `suggest_memory_format`), and so do views. A kernel of group normalization gives them in order.
+   */
+  test.each([
+    ['nothing', [], 1],
+    ['ReLU', ['a: ReLU()'], 1],
+    ['dropout', ['a: Dropout(0.1)'], 1],
+    ['pooling', ['a: MaxPool2d(3, 1, 1)'], 1],
+    ['a convolution', ['a: Conv2d(4, 3, padding=1)'], 1],
+    ['a view', ['a: Identity()'], 1],
+    ['two of them', ['a: ReLU()', 'b: Conv2d(4, 1)'], 1],
+    ['another group normalization', ['a: GroupNorm(2, 4)'], 0],
+    ['one, and then ReLU', ['a: GroupNorm(2, 4)', 'b: ReLU()'], 0],
+    ['rolling, which puts in order', ['a: roll(1, 2)'], 0],
+  ])('an image that lies across is put in order behind %s', (_, layers, copies) => {
+    const lines = ['wide: Linear(4)', 'image: permute(0, 3, 1, 2)', ...layers, 'norm: GroupNorm(2, 4)'];
+    const text = `inputs:\n  x: float32[8, 6, 6, 4]\nlayers:\n${lines.map((line) => `  - ${line}\n`).join('')}`;
+    const opened = openModel(byteSourceOfBuffer(new TextEncoder().encode(text)), 'net.layers.yaml');
+    const { training } = estimateModel(opened, [{ cluster: 'dgx-a100' }]);
+    if (training === undefined) throw new Error('not costed');
+    const norm = behaviour.lower(training, 'fp32', 'training').operators.at(-1);
+    expect(norm?.forward.slice(1).map(({ bytes }) => bytes)).toEqual(Array(copies).fill(2 * image));
   });
 
   test('copies between layouts where images are channels-last', () => {

@@ -48,6 +48,8 @@ const cases = [
   ['deepspeed-zero', { stage: '3' }, 8, last, 8, 2],
   // Megatron-LM: a product reads and writes an fp32 sum (8) in the place of a gradient (2), which is scaled (8) before it is sent.
   ['megatron', {}, 1, first, 6, 0],
+  // Nobody is sent to.
+  ['megatron', {}, 1, last, 6, 0],
   ['megatron', {}, 8, middle, 6, 0],
   ['megatron', {}, 8, last, 14, 0],
   ['megatron', { 'gradient-dtype': 'half' }, 8, last, 2 + 4, 0],

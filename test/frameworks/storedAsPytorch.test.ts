@@ -8,7 +8,13 @@ import type { LoweredOperator } from '../../server/src/frameworks/behaviour.ts';
 import { resolveFramework } from '../../server/src/frameworks/registry.ts';
 import type { Precision } from '../../server/src/model/scenario.ts';
 
-function lowered(lines: readonly string[], precision: Precision): readonly (LoweredOperator | undefined)[] {
+type Options = Readonly<Record<string, string>>;
+
+function lowered(
+  lines: readonly string[],
+  precision: Precision,
+  options: Options = {},
+): readonly (LoweredOperator | undefined)[] {
   const text = [
     'name: small',
     'dims: { batch: 4 }',
@@ -16,21 +22,25 @@ function lowered(lines: readonly string[], precision: Precision): readonly (Lowe
     'layers:',
     ...lines.map((line) => `  - ${line}`),
   ].join('\n');
-  return operatorsOf(text, precision);
+  return operatorsOf(text, precision, options);
 }
 
-function operatorsOf(text: string, precision: Precision): readonly (LoweredOperator | undefined)[] {
+function operatorsOf(
+  text: string,
+  precision: Precision,
+  options: Options = {},
+): readonly (LoweredOperator | undefined)[] {
   const opened = openModel(byteSourceOfBuffer(Buffer.from(text)), 'small.layers.yaml');
   const { training, issues } = estimateModel(opened, [{ cluster: 'a100-sxm-80gb', gpus: 1, precision }]);
   if (training === undefined) throw new Error(issues.map(({ message }) => message).join('\n'));
-  const { behaviour } = resolveFramework({ name: 'pytorch-ddp', options: {} });
+  const { behaviour } = resolveFramework({ name: 'pytorch-ddp', options });
   return behaviour.lower(training, precision, 'training').operators;
 }
 
 /** Bytes kept for backward, of weights' copies none. */
-function keptBytes(lines: readonly string[], precision: Precision): number {
+function keptBytes(lines: readonly string[], precision: Precision, options: Options = {}): number {
   const kept = new Map<string, number>();
-  for (const operator of lowered(lines, precision)) {
+  for (const operator of lowered(lines, precision, options)) {
     for (const { key, bytes, weightCopy } of operator?.saved ?? []) if (!weightCopy) kept.set(key, bytes);
   }
   return [...kept.values()].reduce((total, bytes) => total + bytes, 0);
@@ -168,6 +178,33 @@ test.each([
   ],
 ] as const)('%s', (_, precision, lines, bytes) => {
   expect(keptBytes(lines, precision)).toBe(bytes);
+});
+
+/**
+ * PyTorch's strides of images [4, 8, 16, 16]: channels last they are (2048, 1, 128, 8), whose rows and columns are one axis of stride
+ * 8. Tokens of `flatten(2).transpose(1, 2)` lie in order then, and elements of `flatten(1)` do not; channels first it is the other way.
+ */
+test.each([
+  [
+    'channels-first',
+    'rows of an image',
+    ['rows: reshape((batch, 8, 256))', 'tokens: transpose(rows, 1, 2)'],
+    8,
+    1,
+  ],
+  [
+    'channels-last',
+    'rows of an image',
+    ['rows: reshape((batch, 8, 256))', 'tokens: transpose(rows, 1, 2)'],
+    8,
+    0,
+  ],
+  ['channels-first', 'a whole image', ['rows: reshape((batch, 2048))'], 2048, 0],
+  ['channels-last', 'a whole image', ['rows: reshape((batch, 2048))'], 2048, 1],
+] as const)('%s: %s as a linear layer reads them', (format, _, lines, width, copies) => {
+  const layers = [conv, 'on: sigmoid(conv)', ...lines, `out: Linear(${width}, 4, bias=False)`];
+  // The input of the convolution, what the sigmoid gave, and a copy of it where strides do not show what is read.
+  expect(keptBytes(layers, 'fp32', { 'memory-format': format })).toBe((2 + copies) * 4 * image);
 });
 
 test('a matmul reads each operand as it lies where one matrix, or the whole stack, is broadcast', () => {

@@ -47,14 +47,13 @@ export function lowerGroup(
   keep: (name: string) => readonly KeptTensor[],
   mode: 'training' | 'inference',
   environment: KernelEnvironment,
-  given: GivenImages = 'in-order',
+  images: GivenImages = 'in-order',
 ): LoweredOperator {
   const kernelClass: KernelClass = group.kind;
   const tensors = group.inputs.filter((name) => !isNegligible(training, name));
   const learned = tensors.filter((name) => training.requiresGradient.has(name));
   const read = sizeOf(training, tensors, type.bytesPerElement);
   const written = sizeOf(training, group.outputs, type.bytesPerElement);
-  const inputGradients = sizeOf(training, learned, type.bytesPerElement);
   const attention = group.kind === 'attention';
   const forward = sumWork(training, group, 'forward');
   const data = sumWork(training, group, 'backwardData');
@@ -82,6 +81,10 @@ export function lowerGroup(
     ...rows,
   });
   const shape = attention ? attentionShape(training, group, forward.flops) : undefined;
+  // Its kernel gives the gradient of a mask as that of the scores.
+  const given =
+    shape === undefined ? learned : learned.filter((name) => name !== group.composite?.roles.mask);
+  const inputGradients = sizeOf(training, given, type.bytesPerElement);
   const shaped = (pass: AttentionShape['pass'], work: KernelWork): KernelWork => {
     const instructions = instructionsOfGroup(training, group, pass);
     return {
@@ -95,7 +98,7 @@ export function lowerGroup(
     gathered === undefined || !isImage(training, group)
       ? []
       : [layoutChange(tensorsMoved, gathered.elements * type.bytesPerElement, environment)];
-  const moves = given === 'in-order' ? [] : moved(given === 'across' ? 1 : 2);
+  const moves = images === 'in-order' ? [] : moved(images === 'across' ? 1 : 2);
   const learns = mode === 'training' && learned.length > 0;
   return {
     dtype: type.dtype,
@@ -122,7 +125,7 @@ export function lowerGroup(
           ),
           ...(shape === undefined ? [] : sumOfScoreGradients(shape, type.bytesPerElement, environment)),
           // Gradients come and go as the result lies.
-          ...(given === 'across' ? [] : moves),
+          ...(images === 'across' ? [] : moves),
         ]
       : [],
     backwardWeight: [],
