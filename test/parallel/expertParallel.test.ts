@@ -200,6 +200,45 @@ describe('a step', () => {
     expect(cost?.messages?.reduce((total, { bytes }) => total + bytes, 0)).toBe(elements * 4);
   });
 
+  /**
+   * With sequence parallelism each GPU of a group of `tp` has tokens of its own, and groups of experts span those groups: a GPU holds
+   * 1/ep of the experts, and gradients of these are added up over gpus ÷ ep GPUs, none where that is one.
+   */
+  test.each([
+    { gpus: 16, tensor: 2, expert: 4, isSent: true },
+    { gpus: 16, tensor: 2, expert: 8, isSent: true },
+    { gpus: 16, tensor: 4, expert: 8, isSent: true },
+    { gpus: 8, tensor: 2, expert: 8, isSent: false },
+    { gpus: 8, tensor: 8, expert: 8, isSent: false },
+    // A group of 2 does not span one of 4: it has a GPU of each.
+    { gpus: 16, tensor: 4, expert: 2, isSent: true },
+  ])('$gpus GPUs, tp=$tensor and ep=$expert hold experts once', ({ gpus, tensor, expert, isSent }) => {
+    const of = (ways: number) => {
+      const { cost, errors } = costOf({ tensor, expert: ways, sequence: true }, { gpus });
+      expect(errors).toEqual([]);
+      return {
+        held: cost?.totals.memory.parameters ?? Number.NaN,
+        sent: (cost?.messages ?? []).reduce((total, { bytes: size }) => total + size, 0),
+      };
+    };
+    const [whole, divided] = [of(1), of(expert)];
+    expect(whole.held - divided.held).toBe((ofExperts - ofExperts / expert) * 4);
+    const left = isSent ? ofExperts / expert : 0;
+    expect(whole.sent - divided.sent).toBe(gpus === tensor ? 0 : (ofExperts - left) * 4);
+  });
+
+  it('GPUs of tensor parallelism that have experts of their own add up no gradients of them', () => {
+    const { training, bindings } = opened(specOf());
+    const partial = (expert: number) => [
+      ...shardTraining(training, bindings, { ...degreeOf(expert), ways: 4, sequence: true }).partialGradients,
+    ];
+    const isOfExpert = (name: string): boolean => name.includes('experts') && name.includes('fc');
+    const names = partial(2).filter((name) => !partial(4).includes(name));
+    expect(names.length).toBeGreaterThan(0);
+    expect(names.every((name) => name.includes('experts'))).toBe(true);
+    expect(partial(4).some(isOfExpert)).toBe(false);
+  });
+
   it('experts with one holder each are not sent', () => {
     const { cost } = costOf({ expert: 8 }, { gpus: 8 });
     expect(cost?.messages?.reduce((total, { bytes }) => total + bytes, 0)).toBe(dense * 4);
@@ -241,7 +280,7 @@ describe('a step', () => {
     [
       { expert: 8, tensor: 4 },
       {},
-      '4 GPUs with a part of the batch (16 ÷ tp 4 ÷ pp 1) do not divide into groups of `ep=8`; use a divisor, such as `ep=4`',
+      '4 GPUs with a part of the batch (16 ÷ tp 4 ÷ pp 1) do not divide into groups of `ep=8`; use a divisor, such as `ep=4`, or `sp`, with which groups of experts span those of `tp`',
     ],
     [
       { expert: 8 },

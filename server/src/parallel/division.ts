@@ -28,6 +28,8 @@ export interface AxisDivision {
   readonly ways: number;
   /** Workers have the blocks of all of them in the place of a block: rows of all for the experts that each has. */
   readonly joins?: true;
+  /** Of experts: how many of the workers add up gradients of other weights with each other (`expertGroups.ts`). */
+  readonly overCopies?: number;
   readonly division: Division;
 }
 

@@ -79,7 +79,8 @@ const mostPassed = 64;
 const isStored = ({ graph, costing }: ModelAnalysis, name: string): boolean =>
   isWeight(graph.values.get(name)?.role) || costing.gradients.isStored(name);
 
-export function divideExperts(divided: DividedGraph, ways: number): ExpertParallel {
+/** `overCopies`: how many of the `ways` workers add up gradients of other weights with each other. */
+export function divideExperts(divided: DividedGraph, ways: number, overCopies = ways): ExpertParallel {
   const { analysis } = divided.training;
   const { graph } = analysis;
   const starts = startsOfExperts(analysis);
@@ -146,7 +147,7 @@ export function divideExperts(divided: DividedGraph, ways: number): ExpertParall
   }
   return {
     divisions: [
-      { axis: 'expert', ways, division: experts },
+      { axis: 'expert', ways, overCopies, division: experts },
       { axis: 'expert', ways, joins: true, division: rows },
     ],
     mixtures,

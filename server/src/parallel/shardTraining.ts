@@ -10,7 +10,8 @@ import { contextTraffic } from './contextCollectives.ts';
 import { divideContext } from './contextParallel.ts';
 import type { AxisDivision } from './division.ts';
 import { expertTraffic } from './expertCollectives.ts';
-import { divideExperts } from './expertParallel.ts';
+import { expertsOverCopies, spansTensor } from './expertGroups.ts';
+import { divideExperts, type ExpertParallel } from './expertParallel.ts';
 import type { DividedTraining, ShardedTraining } from './shardedTraining.ts';
 import { foldedTraining } from './stageTraining.ts';
 import { tensorTraffic } from './tensorCollectives.ts';
@@ -105,7 +106,9 @@ function divideTraining(
   };
   const overSequence =
     context === undefined || context.ways === 1 ? undefined : divideContext(divided, context, tensor);
-  const experts = expert === undefined || expert.ways === 1 ? undefined : divideExperts(divided, expert.ways);
+  const degrees = { tensor: ways, sequence, expert: expert?.ways ?? 1 };
+  const experts =
+    degrees.expert === 1 ? undefined : divideExperts(divided, degrees.expert, expertsOverCopies(degrees));
   // Rows of experts are those of the tokens that a worker has of its sequences.
   const dense = overSequence === undefined ? [tensor] : [tensor, overSequence.division];
   const axes = [...dense, ...(experts?.divisions ?? [])];
@@ -138,7 +141,9 @@ function divideTraining(
         ? []
         : expertTraffic(divided, experts, expert?.imbalance ?? 1, elementsOfWorker)),
     ],
-    partialGradients: traffic.partialGradients,
+    partialGradients: spansTensor(degrees)
+      ? withoutExperts(traffic.partialGradients, experts)
+      : traffic.partialGradients,
     divisions: axes.map(({ division }) => division),
     whole,
     wholeSequence: overSequence?.whole ?? [],
@@ -146,5 +151,12 @@ function divideTraining(
     mixtures: experts?.mixtures ?? [],
   };
 }
+
+/** Workers of tensor parallelism that have experts of their own hold no weight of them together. */
+const withoutExperts = (
+  names: ReadonlySet<string>,
+  experts: ExpertParallel | undefined,
+): ReadonlySet<string> =>
+  new Set([...names].filter((name) => experts?.divisions[0]?.division.values.has(name) !== true));
 
 const undividedWork: AxisDivision['division'] = { values: new Map(), operators: new Map() };

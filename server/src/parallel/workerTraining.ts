@@ -64,7 +64,7 @@ export function workerTraining(
       : {
           ...parameter,
           elements: parameter.elements / ways,
-          ...(experts === undefined ? {} : { expertWays: experts.ways }),
+          ...(experts === undefined ? {} : { expertWays: experts.overCopies ?? experts.ways }),
         };
   };
   return {

@@ -9,6 +9,7 @@
 import type { Placement } from '../../communication/placement.ts';
 import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
 import type { ParallelScenario } from '../../model/scenario.ts';
+import { spansTensor } from '../../parallel/expertGroups.ts';
 
 export interface ParallelLayout {
   readonly tensor: number;
@@ -18,7 +19,7 @@ export interface ParallelLayout {
   readonly context: number;
   readonly tensorGroup: Placement;
   readonly contextGroup: Placement;
-  /** GPUs that share the experts: neighbours behind those of tensor parallelism, among the GPUs that add up gradients. */
+  /** GPUs that share the experts (`parallel/expertGroups.ts`). */
   readonly expertGroup: Placement;
   /** GPUs that add up gradients: those of all copies, and those that share a sequence. */
   readonly dataGroup: Placement;
@@ -28,9 +29,10 @@ export interface ParallelLayout {
 
 export function placeLayout(
   cluster: ClusterProfile,
-  { tensor, context, pipeline, expert }: Pick<ParallelScenario, 'tensor' | 'context' | 'pipeline' | 'expert'>,
+  degrees: Pick<ParallelScenario, 'tensor' | 'sequence' | 'context' | 'pipeline' | 'expert'>,
   gpus: number,
 ): ParallelLayout {
+  const { tensor, context, pipeline, expert } = degrees;
   const node = cluster.gpusPerNode.value;
   const replicas = gpus / (tensor * context * pipeline);
   const stage = tensor * context * replicas;
@@ -41,7 +43,7 @@ export function placeLayout(
     context,
     tensorGroup: placeGroup(tensor, 1, node),
     contextGroup: placeGroup(context, tensor, node),
-    expertGroup: placeGroup(expert, tensor, node),
+    expertGroup: placeGroup(expert, spansTensor(degrees) ? 1 : tensor, node),
     dataGroup: placeGroup(context * replicas, tensor, node),
     crossesNodes: Array.from({ length: pipeline === 1 ? 0 : pipeline }, (_, index) => {
       const [own, next] = [index * stage, ((index + 1) % pipeline) * stage];

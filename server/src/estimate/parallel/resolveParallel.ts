@@ -17,6 +17,7 @@ import {
   type StageCut,
 } from '../../model/scenario.ts';
 import { headsOfAttention, sequencesOf } from '../../parallel/contextParallel.ts';
+import { expertsOverCopies, spansTensor } from '../../parallel/expertGroups.ts';
 import { expertCounts } from '../../parallel/expertParallel.ts';
 import { resolveStages } from '../../parallel/givenStages.ts';
 import { cutsOf } from '../../parallel/pipelineStages.ts';
@@ -88,7 +89,7 @@ export function resolveParallel(
   };
   const problem =
     impossible({ tensor, context, pipeline }, gpus) ??
-    unlikeExperts(analysis, { tensor, context, pipeline, expert }, gpus) ??
+    unlikeExperts(analysis, { tensor, sequence: parallel.sequence, context, pipeline, expert }, gpus) ??
     notCosted(mode, requests) ??
     (pipeline === 1 ? undefined : unlikeSchedule(schedule, chunks)) ??
     tooFewBlocks(analysis, stages, pipeline, chunks) ??
@@ -118,12 +119,16 @@ function surprisesOf(
   return rulesOf(framework).warns?.(askedLayout(parallel, analysis, framework), gpus);
 }
 
-/** Experts are shared by GPUs that add up gradients: copies of the model, and those that share a sequence. */
+/**
+ * Experts are shared by GPUs that add up gradients: copies of the model, and those that share a sequence; and by those of a group of
+ * tensor parallelism, where each has tokens of its own.
+ */
 function unlikeExperts(
   analysis: ModelAnalysis,
-  { tensor, context, pipeline, expert }: Pick<ParallelScenario, 'tensor' | 'context' | 'pipeline' | 'expert'>,
+  degrees: Pick<ParallelScenario, 'tensor' | 'sequence' | 'context' | 'pipeline' | 'expert'>,
   gpus: number,
 ): string | undefined {
+  const { tensor, context, pipeline, expert } = degrees;
   if (expert === 1) return undefined;
   const counts = expertCounts(analysis);
   if (counts.length === 0)
@@ -133,8 +138,13 @@ function unlikeExperts(
       return `${experts} experts do not divide over \`ep=${expert}\`; ${fewerWays(experts, expert)}`;
   }
   const sharing = gpus / (tensor * pipeline);
-  if (sharing % expert === 0) return undefined;
-  return `${sharing} GPUs with a part of the batch (${gpus} ÷ tp ${tensor} ÷ pp ${pipeline}${context === 1 ? '' : `, cp ${context} among them`}) do not divide into groups of \`ep=${expert}\`; ${fewerWays(sharing, expert)}`;
+  if (sharing % expertsOverCopies(degrees) === 0) return undefined;
+  const withTokens = { ...degrees, sequence: true };
+  const orTokens =
+    spansTensor(withTokens) && sharing % expertsOverCopies(withTokens) === 0
+      ? ', or `sp`, with which groups of experts span those of `tp`'
+      : '';
+  return `${sharing} GPUs with a part of the batch (${gpus} ÷ tp ${tensor} ÷ pp ${pipeline}${context === 1 ? '' : `, cp ${context} among them`}) do not divide into groups of \`ep=${expert}\`; ${fewerWays(sharing, expert)}${orTokens}`;
 }
 
 function fewerWays(size: number, expert: number): string {
