@@ -69,6 +69,20 @@ test('a stage of torchtitan adds up micro-batches in fp32, and copies what it ga
   ).toEqual([6, 10, 20]);
 });
 
+/** Half precision is that of weights that a model was cast to; TF32 is how products read fp32. */
+test.each([
+  ['fp32', 4],
+  ['tf32', 4],
+  ['fp16', 2],
+  ['bf16', 2],
+  ['fp8', 2],
+] as const)('weights of a model that is half precision throughout, in %s: %d bytes', (precision, bytes) => {
+  const { behaviour } = resolveFramework({ name: 'pytorch-ddp', options: { weights: 'half' } });
+  expect(behaviour.weightBytesPerElement?.(precision)).toBe(bytes);
+  const { behaviour: usual } = resolveFramework({ name: 'pytorch-ddp', options: {} });
+  expect(usual.weightBytesPerElement?.(precision)).toBe(4);
+});
+
 /** megatron/training/arguments.py: bf16 alone sets `accumulate_allreduce_grads_in_fp32`. */
 test.each([
   ['auto', 'bf16', 4, 6],

@@ -36,6 +36,8 @@ test.each([
   ['read once: none', '  - a: Linear(8)\n  - b: Linear(8)\n', []],
   // Backward passes the sum first, then `b`, whose gradient is the second to arrive.
   ['a residual connection: one', '  - a: Linear(8)\n  - b: Linear(8)\n  - s: add(b, a)\n', ['Gemm']],
+  // The way to the sum is the longer one, whatever the names of what is on it.
+  ['the same, in other names: one', '  - z: Linear(8)\n  - y: Linear(8)\n  - a: add(y, z)\n', ['Gemm']],
   [
     'read three times: two',
     '  - a: Linear(8)\n  - b: Linear(8)\n  - c: Linear(8) from a\n  - d: add(b, c)\n  - s: add(d, a)\n',

@@ -214,6 +214,12 @@ test('a matmul reads each operand as it lies where one matrix, or the whole stac
   expect(kernels([conv, 'w: Parameter(1, 1, 16, 16)', 'out: matmul(conv, w)'])).toBe(1);
 });
 
+test('autocast casts numbers in fp32 alone: of a choice by true and false it casts nothing', () => {
+  const launches = (lines: readonly string[]) => lowered(lines, 'fp16').at(-1)?.forward.length;
+  const chosen = [conv, 'more: onnx.Greater(conv, conv)', 'out: onnx.Where(more, conv, conv)'];
+  expect(launches(chosen)).toBe(1);
+});
+
 test('bags of a table keep which rows they have, rows added to others are kept with them', () => {
   const rowsKept = (rows: string): boolean => {
     const text = [
