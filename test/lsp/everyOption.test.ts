@@ -6,18 +6,15 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import manifest from '../../package.json';
 import { readArguments } from '../../server/src/cli/arguments.ts';
 import { runReportCommand } from '../../server/src/cli/reportCommand.ts';
 import { scenarioOptions } from '../../server/src/cli/scenarioArguments.ts';
-import { printData } from '../../server/src/cli/streams.ts';
 import { type Report, reportSchema } from '../../server/src/estimate/report/report.ts';
 import { groupNames } from '../../server/src/formats/scenarioGroups.ts';
 import { makeReport, type ReportResult } from '../../server/src/protocol.ts';
 import { startTestServer, type TestClient } from './testServer.ts';
-
-vi.mock('../../server/src/cli/streams.ts', () => ({ printData: vi.fn(), printMessage: vi.fn() }));
 
 const folder = mkdtempSync(join(tmpdir(), 'layercost-options-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -322,10 +319,10 @@ async function commandLine(...options: readonly string[]): Promise<string> {
   const read = readArguments(['report', file, ...dimension, ...options]);
   if (read.kind === 'wrong' || read.arguments.command !== 'report') throw new Error(JSON.stringify(read));
   let out = '';
-  vi.mocked(printData).mockImplementation((text) => {
-    out += text;
+  await runReportCommand(read.arguments, (_, text) => {
+    out = text;
+    return true;
   });
-  await runReportCommand(read.arguments);
   return out;
 }
 const reportOf = async (...options: readonly string[]): Promise<Report> =>

@@ -28,7 +28,8 @@ import { printsToTerminal } from './printsToTerminal.ts';
 import type { ReportArguments, ReportFormat } from './reportArguments.ts';
 import { printOrWrite } from './writeOutput.ts';
 
-export async function runReportCommand(given: ReportArguments): Promise<number> {
+/** `write` takes the text to where `--output` says. */
+export async function runReportCommand(given: ReportArguments, write = printOrWrite): Promise<number> {
   const file = await openModelFile(given.file, given.scenario);
   if (file === undefined) return 1;
   const estimate = withDefaults(withOptionEffects(costModelFile(file, given.scenario.request), file));
@@ -40,7 +41,7 @@ export async function runReportCommand(given: ReportArguments): Promise<number> 
   // The other renderings say it themselves.
   if (given.format === 'csv' || given.format === 'trace') printIssues(given.file, estimate.issues);
   const status = estimate.cost === undefined ? 1 : statusOf(estimate.cost.totals, estimate.issues);
-  return printOrWrite(given.output, text) ? status : 1;
+  return write(given.output, text) ? status : 1;
 }
 
 /** The estimate with what of its scenario nobody chose. */
