@@ -59,6 +59,17 @@ beforeAll(async () => {
     const asked = { uri, page, format: 'html', nonce: 'n0nce' };
     pages.set(page, (await client.connection.sendRequest<ReportResult>(makeReport, asked)).text);
   }
+  const longUri = 'file:///models/long.layers.yaml';
+  const block = 'transformer.decoder_stack.residual_block';
+  const long = Array.from(
+    { length: 12 },
+    (_, i) =>
+      `  - ${block}_${i}_post_attention_normalization: LayerNorm(4096)\n  - ${block}_${i}_feed_forward_projection: Linear(4096)`,
+  );
+  const longText = `inputs:\n  x: float32[4, 4096]\nlayers:\n${long.join('\n').replaceAll('.', '_')}\nscenario: { cluster: g5-48xlarge, gpus: 64 }\n`;
+  await client.open(longUri, 'layer-spec', longText);
+  const ofLong = { uri: longUri, page: 'report', format: 'html', nonce: 'n0nce' };
+  pages.set('long', (await client.connection.sendRequest<ReportResult>(makeReport, ofLong)).text);
   const deep = Array.from({ length: 400 }, (_, i) => `  - fc${i}: Linear(${64 + i})`).join('\n');
   const deepUri = 'file:///models/deep.layers.yaml';
   await client.open(deepUri, 'layer-spec', `inputs:\n  x: float32[4, 64]\nlayers:\n${deep}\n`);
@@ -156,6 +167,52 @@ it('rows of a long table are drawn when the reader comes to them, and none is lo
   expect(await shown.count()).toBe(count);
   await page.locator('#filter').fill('fc399');
   expect(await shown.count()).toBe(1);
+  await page.close();
+});
+
+it.each([1024, 1600])(
+  'the layer table says names, types and communication whole at %i pixels',
+  async (width) => {
+    const page = await show('long', 'light', width);
+    await page.evaluate(`document.querySelectorAll('details').forEach((each) => { each.open = true; })`);
+    const cut = await page.evaluate<readonly string[]>(
+      `[...document.querySelectorAll('table.layers :is(td, th) *')]
+      .filter((each) => each.className !== 'unseen' && each.clientWidth > 0 && each.scrollWidth > each.clientWidth + 1)
+      .map((each) => each.textContent)`,
+    );
+    expect(cut).toEqual([]);
+    const right = await page.evaluate<number>(
+      `Math.max(...[...document.querySelectorAll('table.layers td')].map((each) => each.getBoundingClientRect().right))`,
+    );
+    expect(right).toBeLessThanOrEqual(width);
+    expect(await page.locator('table.layers th:visible', { hasText: 'exposed' }).count()).toBeGreaterThan(0);
+    await page.close();
+  },
+);
+
+it('a page in the place of another has all its rows, which are read when they are wanted', async () => {
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, bypassCSP: true });
+  await page.addInitScript(
+    'globalThis.acquireVsCodeApi = () => ({ postMessage() {}, getState() {}, setState() {} })',
+  );
+  await page.goto('about:blank');
+  const html = pages.get('deep') ?? '';
+  await page.setContent(html);
+  await page.evaluate(
+    `dispatchEvent(new MessageEvent('message', { data: { kind: 'page', html: ${JSON.stringify(html)} } }))`,
+  );
+  const rows = page.locator('#layers tbody tr');
+  const [whole, first] = [400, await rows.count()];
+  expect(first).toBeLessThan(whole);
+  expect(await page.locator('#layers tbody tr:visible').count()).toBe(first);
+  // A layer that the text points to is found though its row was not read yet.
+  await page.evaluate(
+    `dispatchEvent(new MessageEvent('message', { data: { kind: 'mark', layer: 'fc399' } }))`,
+  );
+  await page.locator('#layers tr.here:visible', { hasText: 'fc399' }).waitFor();
+  expect(await rows.count()).toBe(whole);
+  await page.locator('#filter').fill('fc398');
+  expect(await page.locator('#layers tbody tr:visible').count()).toBe(1);
   await page.close();
 });
 

@@ -12,14 +12,12 @@ test('the same advice of several findings is read once, and each has it in the d
   const { cost, training, issues } = estimateModel(opened, [opened.scenario]);
   if (cost === undefined || training === undefined) throw new Error('no cost');
   const report = makeReport(opened, training.analysis, cost, issues);
-  const fixes = report.findings
-    .filter(({ code }) => code === 'findings/exposed-communication')
-    .map(({ fix }) => fix);
-  expect([fixes.length, new Set(fixes).size]).toEqual([2, 1]);
+  const advised = report.findings.filter(({ fix }) => fix.startsWith('26 embedding tables make'));
+  expect(advised.length).toBeGreaterThan(1);
   for (const text of [renderTable(report), renderMarkdown(report), renderHtml(report)]) {
-    // Once for the two messages, once for the late gradient, a finding of another kind.
-    expect(text.match(/26 embedding tables make/g)).toHaveLength(2);
-    expect(text.match(/exposed-communication/g)).toHaveLength(2);
+    expect(text.match(/26 embedding tables make/g)).toHaveLength(1);
+    // One finding for all messages that are exposed.
+    expect(text.match(/exposed-communication/g)).toHaveLength(1);
   }
 });
 

@@ -185,7 +185,7 @@ it('renders a table', () => {
 
     step time   ≥ 170 µs             forward ≥ 20.0 µs, backward ≥ 40.0 µs, update 30.0 µs, 80.0 µs of 120 µs communication exposed
     throughput  ≤ 188,235 samples/s  weak scaling efficiency 53 %, MFU 14 %
-    memory      ≥ 576 MiB            of 40.0 GiB, tensors ≥ 64.0 MiB, driver and framework 512 MiB, parameters 9.01 MiB, gradients 9.01 MiB, optimizer 18.0 MiB, activations ≥ 3.00 MiB, workspace 0 B, communication buffers 25.0 MiB, peak in update
+    memory      ≥ 576 MiB            of 40.0 GiB, driver and framework 512 MiB, tensors ≥ 64.0 MiB at the peak in update: parameters 9.01 MiB, gradients 9.01 MiB, optimizer 18.0 MiB, activations ≥ 0 B, workspace 3.00 MiB, communication buffers 25.0 MiB
     FLOPs       ≥ 7.25 GFLOP         forward ≥ 2.42 GFLOP, backward ≥ 4.83 GFLOP per GPU
 
     Not counted, so totals are lower bounds (1):
@@ -207,7 +207,7 @@ it('renders Markdown', () => {
     |---|--:|---|
     | step time | ≥ 170 µs | forward ≥ 20.0 µs, backward ≥ 40.0 µs, update 30.0 µs, 80.0 µs of 120 µs communication exposed |
     | throughput | ≤ 188,235 samples/s | weak scaling efficiency 53 %, MFU 14 % |
-    | memory | ≥ 576 MiB | of 40.0 GiB, tensors ≥ 64.0 MiB, driver and framework 512 MiB, parameters 9.01 MiB, gradients 9.01 MiB, optimizer 18.0 MiB, activations ≥ 3.00 MiB, workspace 0 B, communication buffers 25.0 MiB, peak in update |
+    | memory | ≥ 576 MiB | of 40.0 GiB, driver and framework 512 MiB, tensors ≥ 64.0 MiB at the peak in update: parameters 9.01 MiB, gradients 9.01 MiB, optimizer 18.0 MiB, activations ≥ 0 B, workspace 3.00 MiB, communication buffers 25.0 MiB |
     | FLOPs | ≥ 7.25 GFLOP | forward ≥ 2.42 GFLOP, backward ≥ 4.83 GFLOP per GPU |
 
     ## Findings

@@ -7,9 +7,7 @@ import type { Report } from './report.ts';
 export function findingsToRead({ findings }: Report): Report['findings'] {
   const sorted = findings.toSorted((one, other) => ranks[one.severity] - ranks[other.severity]);
   return sorted.map((finding, index) =>
-    sorted.slice(index + 1).some(({ code, fix }) => code === finding.code && fix === finding.fix)
-      ? { ...finding, fix: '' }
-      : finding,
+    sorted.slice(index + 1).some(({ fix }) => fix === finding.fix) ? { ...finding, fix: '' } : finding,
   );
 }
 

@@ -148,7 +148,8 @@ const sentences: Readonly<Record<StepLimit['kind'], (share: string) => string>> 
   host: (share) => `For ${share} of the step the GPU waits for the host to launch kernels.`,
   input: (share) => `For ${share} of the step the GPU waits for input.`,
   latency: (share) => `For ${share} of the step the GPU waits for messages to start up.`,
-  communication: (share) => `Messages that are short of bandwidth add ${share} of the step.`,
+  communication: (share) =>
+    `Messages short of bandwidth cost ${share} of the step: the GPU waits for them, or computes more slowly beside them.`,
   server: (share) => `For ${share} of the step the GPU waits for parameter servers.`,
   imbalance: (share) => `For ${share} of the step GPUs wait for the slowest worker.`,
 };

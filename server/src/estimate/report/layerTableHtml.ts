@@ -3,7 +3,7 @@
 import { itemAt } from '../../model/at.ts';
 import { escapeHtml } from '../../model/escapeHtml.ts';
 import { largestOf } from '../../model/extremes.ts';
-import { formatCount } from '../../model/format.ts';
+import { formatShortCount } from '../../model/format.ts';
 import { foldLayers } from './foldLayers.ts';
 import { costsSomething, drawnAmount, type LayerCells, layerTime, layerWriter } from './layerCells.ts';
 import type { LayerReport, Report } from './report.ts';
@@ -51,13 +51,13 @@ const columnsOf = (longest: number): readonly PageColumn[] =>
     [
       ['layer', 'name', nameCell],
       ['output', 'shape what', textColumn((_, { output }) => output)],
-      ['parameters', 'number what', ({ parameters }) => (parameters === 0 ? '' : formatCount(parameters))],
+      ['params', 'number what', ({ parameters }) => (parameters === 0 ? '' : formatShortCount(parameters))],
       ['forward', 'number what', textColumn((_, { forward }) => forward)],
       ['backward', 'number what', textColumn((_, { backward }) => backward)],
       ['time', 'number', textColumn((_, { time }) => time)],
       ['', 'bar', (layer) => shareBar(layer, longest)],
       ['saved', 'number', textColumn((_, { saved }) => saved)],
-      ['communication', 'number', textColumn((_, { communication }) => communication)],
+      ['comm', 'number', textColumn((_, { communication }) => communication)],
       ['exposed', 'number', textColumn((_, { exposed }) => exposed)],
     ] as const satisfies readonly (readonly [string, PageColumn['kind'], PageColumn['cell']])[]
   ).map(([title, kind, cell], index) => ({ index, title, kind, cell }));
@@ -88,7 +88,7 @@ function table(
   return `<table id="${id}" class="layers">\n<thead><tr>${heads.join('')}\n<tbody>\n${rows.join('\n')}\n</table>`;
 }
 
-/** On one line: where there is no room, the modules of the name are cut first, then the type, then the layer's own name. */
+/** Where there is no room, the type goes to a line of its own, then the layer's own name. */
 function nameCell({ name, type }: LayerReport): string {
   const at = name.lastIndexOf(name.includes('/') ? '/' : '.') + 1;
   const [modules, own] = [escapeHtml(name.slice(0, at)), escapeHtml(name.slice(at))];

@@ -9,12 +9,30 @@ export const pageScript = `
   const editor = typeof acquireVsCodeApi === 'function' ? acquireVsCodeApi() : undefined;
   const tip = document.getElementById('tip');
   const byId = (id) => document.getElementById(id);
+  /** Rows of a page that came later, as text: reading thousands takes longer than a frame, so that those below wait. */
+  const waiting = new WeakMap();
   const rowsOf = (table) => [...table.tBodies[0].rows];
+  /** The first rows, and so many more as are wanted. */
+  function readRows(table, wanted = Infinity) {
+    const texts = waiting.get(table) ?? [];
+    const count = Math.min(texts.length, wanted - table.tBodies[0].rows.length);
+    if (count <= 0) return;
+    const text = '<table><tbody>' + texts.splice(0, count).join('');
+    const rows = [...new DOMParser().parseFromString(text, 'text/html').querySelectorAll('tr')];
+    for (const row of rows) {
+      row.tabIndex = -1;
+      row.classList.toggle('here', row.dataset.layer === marked);
+    }
+    table.tBodies[0].append(...rows);
+  }
+  const layerTables = () => [...document.querySelectorAll('table.layers')];
   let sorted = { column: -1, down: false };
+  let marked = '';
 
   function sort(column, down) {
     sorted = { column, down };
-    for (const table of document.querySelectorAll('table.layers')) {
+    for (const table of layerTables()) {
+      readRows(table);
       const key = (row) =>
         column < 2 ? row.cells[column].textContent : Number(row.dataset.values.split(' ')[amountAt(column)]);
       const rows = rowsOf(table);
@@ -40,10 +58,11 @@ export const pageScript = `
   function showRows(table, more = 0) {
     const shown = Number(table.dataset.shown ?? atOnce) + more;
     table.dataset.shown = shown;
+    readRows(table, shown);
     const rows = rowsOf(table).filter((row) => !row.hidden);
     rows.forEach((row, index) => row.classList.toggle('later', index >= shown));
     const end = table.nextElementSibling;
-    if (end?.className === 'more') end.hidden = rows.length <= shown;
+    if (end?.className === 'more') end.hidden = rows.length <= shown && !waiting.get(table)?.length;
   }
   const comes = new IntersectionObserver((entries) => {
     for (const { target, isIntersecting } of entries) if (isIntersecting) showRows(target.previousElementSibling, atOnce);
@@ -58,9 +77,10 @@ export const pageScript = `
 
   function filter(text) {
     const wanted = text.trim().toLowerCase();
+    if (wanted !== '') layerTables().forEach((table) => readRows(table));
     for (const row of document.querySelectorAll('table.layers tbody tr'))
       row.hidden = wanted !== '' && !row.cells[0].textContent.toLowerCase().includes(wanted);
-    for (const table of document.querySelectorAll('table.layers')) {
+    for (const table of layerTables()) {
       const shown = rowsOf(table).filter((row) => !row.hidden);
       if (shown[0] && !shown.some((row) => row.tabIndex === 0)) shown[0].tabIndex = 0;
       table.dataset.shown = atOnce;
@@ -70,7 +90,9 @@ export const pageScript = `
 
   function mark(layer, scroll) {
     for (const each of document.querySelectorAll('.here')) each.classList.remove('here');
+    marked = layer;
     if (layer === '') return;
+    if (scroll) layerTables().forEach((table) => readRows(table));
     for (const each of document.querySelectorAll('[data-layer]'))
       if (each.dataset.layer === layer) each.classList.add('here');
     const details = byId('each');
@@ -94,16 +116,18 @@ export const pageScript = `
       return cellsOf(byId('layers')).map((row) => row.map(cell).join(',')).join('\\n');
     },
     markdown: () => {
-      const table = [...document.querySelectorAll('table.layers')].find((each) => each.offsetParent !== null) ?? byId('layers');
+      const table = layerTables().find((each) => each.offsetParent !== null) ?? byId('layers');
       const line = (row) => '| ' + row.map((text) => text.replaceAll('|', '\\\\|')).join(' | ') + ' |';
       const [head, ...rows] = cellsOf(table, true);
       return [line(head), line(head.map((_, index) => (index < 2 ? '---' : '---:'))), ...rows.map(line)].join('\\n');
     },
   };
-  const cellsOf = (table, shown = false) =>
-    [...table.rows]
+  function cellsOf(table, shown = false) {
+    readRows(table);
+    return [...table.rows]
       .filter((row) => !shown || !row.hidden)
       .map((row) => [...row.cells].filter((each) => !each.classList.contains('bar')).map((each) => each.textContent.trim()));
+  }
 
   /** The drawing of a chart in the colours of the page, twice as large, on its ground. */
   function savePicture(chart) {
@@ -150,7 +174,7 @@ export const pageScript = `
     document.body.classList.add('scripted');
     for (const head of document.querySelectorAll('th[data-column]'))
       head.replaceChildren(buttonOf(head.textContent, () => chooseColumn(Number(head.dataset.column))));
-    for (const table of document.querySelectorAll('table.layers')) {
+    for (const table of layerTables()) {
       rowsOf(table).forEach((row, index) => { row.tabIndex = index === 0 ? 0 : -1; });
       const end = buttonOf('More rows', () => showRows(table, atOnce));
       end.className = 'more';
@@ -212,7 +236,9 @@ export const pageScript = `
     if (event.key === 'Enter') chooseLayer(row);
     if (event.key !== 'ArrowDown' && event.key !== 'ArrowUp') return;
     event.preventDefault();
-    const rows = rowsOf(row.closest('table')).filter((each) => !each.hidden);
+    const table = row.closest('table');
+    if (!row.nextElementSibling) readRows(table, table.tBodies[0].rows.length + 1);
+    const rows = rowsOf(table).filter((each) => !each.hidden);
     const next = rows[rows.indexOf(row) + (event.key === 'ArrowDown' ? 1 : -1)];
     if (!next) return;
     row.tabIndex = -1;
@@ -265,7 +291,7 @@ export const pageScript = `
       const [term, text, bold, strong, small] = ['dt', 'dd', 'b', 'strong', 'span'].map((each) => document.createElement(each));
       term.textContent = name;
       bold.textContent = value;
-      small.textContent = detail;
+      small.textContent = detail.replace(/(\\d) (?=\\S)/g, '$1\\u00a0');
       text.append(bold, small);
       if (mark) {
         tile.className = mark.severity;
@@ -336,13 +362,21 @@ export const pageScript = `
 
   /** The page of the changed model in the place of this one: what the reader chose stays. */
   function replace(html) {
-    const next = new DOMParser().parseFromString(html, 'text/html').querySelector('main');
+    const late = new Map();
+    // A name has no '<' of its own: such a line begins a row.
+    const first = html.replace(/(<table id="(\\w+)" class="layers">[^]*?<tbody>\\n)([^]*?)(?=\\n<\\/table>)/g, (_, head, id, body) => {
+      const rows = body.split('\\n<tr data-layer=').map((text, index) => (index === 0 ? text : '<tr data-layer=' + text));
+      late.set(id, rows.splice(atOnce));
+      return head + rows.join('');
+    });
+    const next = new DOMParser().parseFromString(first, 'text/html').querySelector('main');
     if (!next) return;
+    for (const table of next.querySelectorAll('table.layers')) waiting.set(table, late.get(table.id) ?? []);
     const place = scrollY;
     const text = byId('filter')?.value ?? '';
     const chosen = document.querySelector('#modules input:checked')?.id;
     const open = [...document.querySelectorAll('details')].map((each) => each.open);
-    const here = document.querySelector('.here')?.dataset.layer ?? '';
+    const here = marked;
     const focused = document.activeElement?.closest?.('#what-if') ? document.activeElement.name : undefined;
     document.querySelector('main').replaceWith(document.adoptNode(next));
     prepare();

@@ -281,7 +281,7 @@ const layerSchema = z.object({
     ),
   }),
   memory: z.object({ parameters: amount, activations: orUnknown(amount), gradient: amount }),
-  bound: z.enum(['compute', 'memory', 'launch', 'none']),
+  bound: z.enum(['compute', 'instructions', 'memory', 'launch', 'none']),
   source: z.enum(['formula', 'profile', 'calibrated', 'measured', 'unknown']),
   range,
   exact: z

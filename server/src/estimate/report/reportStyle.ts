@@ -29,17 +29,15 @@ thead th { background: var(--ground); }
 #what-if p { margin: .7rem 0 .2rem; } #tried-state { color: var(--quiet); margin-left: .5rem; }
 #tried { margin: .4rem 0; padding-left: 1.3rem; font-size: .86rem; color: var(--quiet); } #tried button { padding: 0 .4rem; }
 .findings { padding-left: 1.1rem; }
-li { margin-bottom: .4rem; }
+li { margin-bottom: .4rem; } .vscode-high-contrast code { color: inherit; background: none; }
 li > b { border-bottom: 2px solid transparent; } li.error > b { border-color: var(--red); } li.warning > b { border-color: var(--orange); }
 .narrow { display: none; }
 details { margin: .4rem 0; } summary { cursor: pointer; color: var(--quiet); }
 details table { width: auto; } details table.layers { width: 100%; }
 .layers { font-size: .86rem; } .later { display: none; } .more { font: inherit; color: inherit; background: none; border: 0; padding: .4rem 0; }
 .layers .name { max-width: 0; width: 40%; } .layers small { color: var(--quiet); }
-.layers .name div { display: flex; gap: .5ch; align-items: baseline; }
-.layers .name :is(code, span, small) { min-width: 3ch; overflow: hidden; text-overflow: ellipsis; white-space: pre; }
-.layers .name code { display: flex; } .layers .name span:empty { display: none; } .layers .name code span { flex: 0 1000 auto; } .layers .name code span + span { flex-shrink: 1; min-width: 0; }
-.layers .name small { flex-shrink: 40; }
+.layers .name div { display: flex; flex-wrap: wrap; column-gap: .5ch; align-items: baseline; }
+.layers .name :is(span, small) { white-space: pre-wrap; overflow-wrap: anywhere; } .layers .name code { display: flex; flex-wrap: wrap; } .layers .name span:empty { display: none; }
 .layers .shape { white-space: nowrap; }
 .layers .bar { width: 7rem; min-width: 3.5rem; padding-top: .55rem; }
 .layers .bar svg { display: block; width: 100%; height: .6rem; }
@@ -74,6 +72,9 @@ ${['time', 'saved', 'parameters', 'exposed'].map((name) => `#show-modules-${name
   figure { overflow-x: auto; } .chart { min-width: 46rem; }
   .either .chart:not(.narrow), .either .save { display: none; } .either .narrow { display: block; min-width: 0; max-width: 34rem; margin: 0 auto; }
   .layers .what { display: none; }
+  /* One line a row: the modules of a name are cut first, then the type, then the layer's own name. */
+  .layers .name :is(div, code) { flex-wrap: nowrap; } .layers .name :is(code, span, small) { min-width: 3ch; overflow: hidden; text-overflow: ellipsis; white-space: pre; }
+  .layers .name code span { flex: 0 1000 auto; } .layers .name code span + span { flex-shrink: 1; min-width: 0; } .layers .name small { flex-shrink: 40; }
   .curve-points :is(th, td) { padding-right: .4rem; }
 }
 @media screen and (max-width: 48rem) { table { font-size: .87em; } th, td { padding-right: .4rem; } }

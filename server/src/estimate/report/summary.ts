@@ -135,7 +135,6 @@ export function summarize(report: Report): readonly SummaryRow[] {
       value: memoryOfReport(report),
       detail: [
         ofCapacity(report),
-        `tensors ${bound(formatBytes(bytes(memory.peak)))}`,
         `driver and framework ${formatBytes(bytes(memory.context))}`,
         ...(totals.exact && isReservedOfInterest(memory)
           ? [
@@ -143,23 +142,10 @@ export function summarize(report: Report): readonly SummaryRow[] {
               `reserved ${formatBytes(bytes(memory.reserved[1]))}`,
             ]
           : []),
-        `parameters ${weights(formatBytes(bytes(memory.parameters)))}`,
-        ...(training
-          ? [
-              `gradients ${weights(formatBytes(bytes(memory.gradients)))}`,
-              `optimizer ${weights(formatBytes(bytes(memory.optimizerState)))}`,
-            ]
-          : []),
-        ...(memory.cache === undefined ? [] : [`cache ${formatBytes(bytes(memory.cache))}`]),
-        `activations ${bound(formatBytes(bytes(memory.activations)))}`,
-        `workspace ${formatBytes(bytes(memory.workspace))}`,
-        ...(memory.communicationBuffers > 0
-          ? [`communication buffers ${weights(formatBytes(bytes(memory.communicationBuffers)))}`]
-          : []),
-        `peak in ${memory.peakAt.phase}${memory.peakAt.layer === '' ? '' : ` at ${memory.peakAt.layer}`}`,
         ...(memory.largestBatch === null
           ? []
           : [memory.largestBatch === 0 ? 'no batch fits' : `tensors fit up to batch ${memory.largestBatch}`]),
+        `tensors ${bound(formatBytes(bytes(memory.peak)))} at the peak in ${memory.peakAt.phase}${memory.peakAt.layer === '' ? '' : ` at ${memory.peakAt.layer}`}: ${atPeak(report).join(', ')}`,
       ].join(', '),
     },
     {
@@ -167,6 +153,29 @@ export function summarize(report: Report): readonly SummaryRow[] {
       value: bound(formatFlops(flops(totals.flops.forward + totals.flops.backward))),
       detail: `forward ${bound(formatFlops(flops(totals.flops.forward)))}${training ? `, backward ${bound(formatFlops(flops(totals.flops.backward)))}` : ''} per GPU`,
     },
+  ];
+}
+
+/** What tensors are at the peak, as the chart of memory has it: parts that add up. */
+function atPeak(report: Report): readonly string[] {
+  const { totals, scenario } = report;
+  const { peakAt, cache } = totals.memory;
+  const bound = (text: string): string => atLeast(text, totals.exact);
+  const weights = (text: string): string => atLeast(text, hasAllWeights(report));
+  const training = scenario.mode === 'training';
+  return [
+    `parameters ${weights(formatBytes(bytes(peakAt.parameters)))}`,
+    ...(training
+      ? [
+          `gradients ${weights(formatBytes(bytes(peakAt.gradients)))}`,
+          `optimizer ${weights(formatBytes(bytes(peakAt.optimizerState)))}`,
+        ]
+      : []),
+    `activations ${bound(formatBytes(bytes(peakAt.activations)))}${cache === undefined ? '' : ` (cache ${formatBytes(bytes(cache))} of them)`}`,
+    `workspace ${formatBytes(bytes(peakAt.workspace))}`,
+    ...(peakAt.communicationBuffers > 0
+      ? [`communication buffers ${weights(formatBytes(bytes(peakAt.communicationBuffers)))}`]
+      : []),
   ];
 }
 
