@@ -27,9 +27,7 @@ export async function repositoryOf(
 ): Promise<GitRepository | { readonly refusal: string }> {
   if (!canStartProcesses)
     return {
-      refusal: vscode.l10n.t(
-        'Git is a program, which a browser cannot start. Open the folder in desktop VS Code to compare revisions.',
-      ),
+      refusal: vscode.l10n.t('Git does not run in a browser: use desktop VS Code.'),
     };
   const extension = vscode.extensions.getExtension<GitExtension>('vscode.git');
   const git = extension === undefined ? undefined : await extension.activate();

@@ -70,7 +70,7 @@ function scenarioText({ summary }: ModelSummary): string {
   ].join(' · ');
 }
 
-/** `exposed communication 12 %`, `does not fit` */
+/** `communication 12 %`, `does not fit` */
 function limitText({ kind, share }: NonNullable<ScenarioSummary['limit']>): string {
   const percent = `${Math.round(share * 100)}\u00a0%`;
   switch (kind) {
@@ -79,7 +79,7 @@ function limitText({ kind, share }: NonNullable<ScenarioSummary['limit']>): stri
     case 'compute':
       return vscode.l10n.t('compute {0}', percent);
     case 'communication':
-      return vscode.l10n.t('exposed communication {0}', percent);
+      return vscode.l10n.t('communication {0}', percent);
     case 'latency':
       return vscode.l10n.t('message start-up {0}', percent);
     case 'host':

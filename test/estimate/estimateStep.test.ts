@@ -307,7 +307,7 @@ describe('findings', () => {
     const cost = estimateStep(chain(layers), scenario({ precision: 'bf16' }), cluster('v100-sxm2-16gb'));
     const finding = cost.findings.find(({ code }) => code === 'findings/unsupported-precision');
     expect(finding?.message).toMatch(
-      /no bf16 tensor cores: matrix multiplications fall back to fp32 \(peak 15\.7 TFLOP\/s\)/,
+      /no bf16 tensor cores\. Matrix multiplications fall back to fp32 \(peak 15\.7 TFLOP\/s\)/,
     );
     expect(finding?.fix).toMatch(/Use fp16/);
   });

@@ -3,6 +3,7 @@
 import { expect, it, test } from 'vitest';
 import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
+import { formatTime } from '../../server/src/model/format.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
 import type { Finding, StepCost } from '../../server/src/model/stepCost.ts';
 
@@ -55,7 +56,32 @@ it.each(['byteps', 'bytescheduler'])('finds a late gradient that %s sends in par
   const [finding] = found(cost, 'findings/late-gradient');
   expect(finding?.layer).toBe('e');
   expect(finding?.message).toMatch(
-    /99 % of all gradient bytes.* of its messages \(.*\) are exposed|fully exposed/,
+    /^The gradient of e is ready only when backward ends\. Sending it takes \S+ ms, (all|\S+ ms) of it exposed, \d\d % of the step\. It is 99 % of all gradient bytes/,
+  );
+});
+
+test.each([
+  // The message of the table carries gradients of other layers too: what is said of the layer is what its line shows.
+  ['g5-48xlarge', 'pytorch-ddp', 'findings/late-gradient'],
+  ['g5-48xlarge', 'horovod', 'findings/late-gradient'],
+  ['g5-48xlarge', 'byteps', 'findings/late-gradient'],
+  // Of sharded parameters the table is gathered in forward, too, and makes less than half of the wait.
+  ['g5-48xlarge', 'pytorch-fsdp', 'findings/exposed-communication'],
+] as const)('on %s under %s one finding says what is exposed', (cluster, name, code) => {
+  const cost = costOf(
+    'int64[batch, 1024]',
+    ['wte: Embedding(50257, 768)', 'h: TransformerEncoderLayer(768, 12, batch_first=True) * 12'],
+    { cluster, gpus: 64, batch: 8, framework: { name, options: {} } },
+  );
+  const about = cost.findings.filter((each) => /late-gradient|exposed-communication/.test(each.code));
+  expect(about.map((each) => each.code)).toEqual([code]);
+  if (code !== 'findings/late-gradient') return;
+  const wte = cost.layers.find((layer) => layer.name === 'wte');
+  expect(wte?.time.exposedCommunication).toBeGreaterThan(0);
+  const sending = formatTime(wte?.time.communication ?? null);
+  const waiting = formatTime(wte?.time.exposedCommunication ?? null);
+  expect(about[0]?.message).toContain(
+    `Sending it takes ${sending}, ${waiting === sending ? 'all' : waiting} of it exposed`,
   );
 });
 

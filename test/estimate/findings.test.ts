@@ -104,7 +104,7 @@ test('a network is slow where it carries most of the time of messages, and less 
       .join();
   // From 3 s to the end of backward at 6 s, and 3 % of 10 s more; 0.2 s of start-ups are lost. 1.2 GB/s · 5.8 / 3.1.
   expect(said(2, 3, 0.1)).toBe(
-    'Hiding the gradients in 3.10 s of backward needs 2.25 GB/s between nodes; 10 GbE carries 1.20 GB/s per node',
+    'The network between nodes is too slow to hide the gradients. In 3.10 s of backward they need 2.25 GB/s per node, and 10 GbE carries 1.20 GB/s',
   );
   // 2 s of 3.5 s are start-ups: less than half is bytes.
   expect(said(2, 1.75, 1)).toBe('');
@@ -119,7 +119,7 @@ test('a message that is sent once in four steps needs a quarter of the network i
   const said = (messages: number, perStep: number): string | undefined =>
     slowNetwork(sending(step, messages, { time: 3, startup: 0.1, bound: 'network' }, perStep))[0]?.message;
   expect(said(8, 2)).toBe(said(2, 2));
-  expect(said(2, 2)).toContain('needs 2.25 GB/s');
+  expect(said(2, 2)).toContain('need 2.25 GB/s');
   // 1.5 s of bytes fit into 3.2 s.
   expect(said(2, 0.5)).toBeUndefined();
 });
@@ -152,9 +152,9 @@ test('one message has nobody to be joined with', () => {
   const startups = { time: 0.2, startup: 0.15, bound: 'start-up' } as const;
   expect(smallMessages(sending(step, 1, startups))).toEqual([]);
   const [found] = smallMessages(sending(step, 2, startups));
-  expect(found?.message).toMatch(/in 2 messages .*; 75 % of their time \(300 ms\) is start-up cost/);
+  expect(found?.message).toMatch(/in 2 messages .*\. 75 % of their time \(300 ms\) is start-up cost/);
   const [rare] = smallMessages(sending(step, 2, startups, 0.5));
-  expect(rare?.message).toMatch(/in 2 messages .*; 75 % of their time \(75.0 ms\) is start-up cost/);
+  expect(rare?.message).toMatch(/in 2 messages .*\. 75 % of their time \(75.0 ms\) is start-up cost/);
 });
 
 test('workers wait for the slowest while it computes, not while their host holds them up', () => {

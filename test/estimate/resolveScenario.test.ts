@@ -193,6 +193,7 @@ describe('batch and dimensions', () => {
     ],
     ['fixed by the model', [{}], fixed, 4, []],
     ['fixed, asked the same', [{ batch: 4 }], fixed, 4, []],
+    ['fixed, in passes of a global batch', [{ globalBatch: 64 }], fixed, 4, []],
     ['fixed, asked otherwise', [{ batch: 64 }], fixed, 4, ['warning scenario/fixed-batch']],
   ] as const)('%s', (_, requests, analysis, batch, expected) => {
     const { scenario, codes } = resolve(requests, analysis);

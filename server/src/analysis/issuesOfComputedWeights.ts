@@ -80,7 +80,7 @@ function issuesOfFoldedTables(
   const known = parameters.reduce((sum, { elements }) => sum + elements, 0);
   if (first === undefined || all < leastShare * known) return [];
   const others = tables.length === 1 ? '' : ` and ${tables.length - 1} more`;
-  const message = `Constant folding computed \`${first.name}\`${others} from what the program stores: ${formatCount(all)} elements are costed as tables, without gradients. If parameters are behind them, export with \`do_constant_folding=False\``;
+  const message = `Constant folding computed \`${first.name}\`${others} from what the program stores. Their ${formatCount(all)} elements are costed as tables, without gradients. If parameters are behind them, export with \`do_constant_folding=False\``;
   return [{ code: 'graph/computed-weights', severity: 'information', message, value: first.name }];
 }
 

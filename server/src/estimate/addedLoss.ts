@@ -68,7 +68,7 @@ const returnedLogits: Partial<Readonly<Record<LossChoice, ReturnedLogits>>> = {
 const addedIssue = ({ shape, layer }: Logits): Issue => ({
   code: 'scenario/added-loss',
   severity: 'information',
-  message: `The model ends in logits [${shape.map(printDimension).join(', ')}] at \`${layer}\` and has no loss: cross-entropy is costed as its last layer; set \`loss\` to \`none\` to leave it out`,
+  message: `The model has no loss: cross-entropy is costed as its last layer. It follows the logits [${shape.map(printDimension).join(', ')}] of \`${layer}\`; set \`loss\` to \`none\` to leave it out`,
 });
 
 const lastTokenIssue = ({ layer }: Logits, read: Dimension): Issue => ({

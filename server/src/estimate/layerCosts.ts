@@ -363,7 +363,7 @@ function slackOf(communication: LayerCommunication | undefined, known: boolean):
   return seconds(communication.slack);
 }
 
-/** What takes the most of a layer's time: matmuls, memory, or launches and waiting for them. */
+/** What takes the most of a layer's time: matmuls, other instructions, memory, or launches and waiting for them. */
 function boundOf(work: LayerWork, forward: number, backward: number, trains: boolean): BoundBy {
   let { compute, memory } = work.forward;
   let launch = work.forward.launch + Math.max(0, forward - work.forward.all);
@@ -374,8 +374,12 @@ function boundOf(work: LayerWork, forward: number, backward: number, trains: boo
   }
   const most = Math.max(compute, memory, launch);
   if (most === 0) return 'none';
-  return most === compute ? 'compute' : most === memory ? 'memory' : 'launch';
+  if (most === compute) return hasMatmuls(work) ? 'compute' : 'instructions';
+  return most === memory ? 'memory' : 'launch';
 }
+
+const hasMatmuls = ({ flops: { forward, backwardData, backwardWeight } }: LayerWork): boolean =>
+  [forward, backwardData, backwardWeight].some((count) => count !== null && count > 0);
 
 function sumWork(
   costs: readonly KnownCost[],

@@ -14,6 +14,7 @@ import {
   askedBatch,
   askedGlobalBatch,
   microBatches,
+  onlyMicroBatch,
   reportTwoBatches,
   resolveBatch,
 } from './scenario/resolveBatch.ts';
@@ -53,7 +54,12 @@ export function resolveScenario(
   const shared = resolveParallel(first(requests, 'parallel'), analysis, gpus, mode, requests);
   issues.push(...shared.issues);
   const copies = gpus / shared.ways;
-  const accumulate = microBatches(shared.microBatch, copies, requests, report);
+  const accumulate = microBatches(
+    shared.microBatch ?? onlyMicroBatch(requests, analysis),
+    copies,
+    requests,
+    report,
+  );
   issues.push(...unevenRounds(shared.parallel, accumulate, frameworkOf(requests)));
   const passes = copies * (mode === 'inference' ? 1 : accumulate);
   const batch = resolveBatch(askedBatch(requests, passes), given, analysis, report);

@@ -24,7 +24,7 @@ import {
   shardingOfLine,
   stagesOfLine,
 } from './layoutOfLine.ts';
-import { isOfScenario, lineCost, measuredTime, predictedOfDevice } from './lineCost.ts';
+import { isOfScenario, type LineCost, lineCost, measuredTime, predictedOfDevice } from './lineCost.ts';
 import { hasLayerLines, type LayerRow, type ModelView, rowAtLine, viewsOf } from './modelView.ts';
 import { type Position, type Range, rangeOfLine } from './textLines.ts';
 import { caffeDocumentation } from './viewCaffe.ts';
@@ -77,7 +77,8 @@ function rowLines(view: ModelView, row: LayerRow): readonly string[] {
   const single = row.layers.length === 1 ? layer : undefined;
   const step = view.estimate.cost?.totals.time.step ?? null;
   const time = cost.time.forward + cost.time.backward + knownPart(cost.time.exposed);
-  const share = step === null || step === 0 ? '' : `${formatPercent(time / step)} of the step`;
+  const share = step === null || step === 0 || time === 0 ? '' : shareText(view, time, step);
+  const trains = view.estimate.cost?.scenario.mode !== 'inference';
   const measured = measuredTime(row, view.measurements);
   const optimizer = view.estimate.cost?.scenario.optimizer ?? 'none';
   return [
@@ -85,29 +86,22 @@ function rowLines(view: ModelView, row: LayerRow): readonly string[] {
     ...(single === undefined ? [] : [outputLine(single)]),
     ...(cost.parameters === 0 ? [] : [cell('parameters', parametersText(row, cost.parameters))]),
     '',
-    cell('', pair('forward', 'backward')),
-    workLine(row, single, bound),
+    cell('', passes('forward', 'backward', trains)),
+    workLine(row, single, bound, trains),
     cell(
       'time',
-      `${pair(bound(formatTime(cost.time.forward)), bound(formatTime(cost.time.backward)))}${
-        single?.range ? formatSpread(single.range) : ''
+      `${passes(bound(formatTime(cost.time.forward)), bound(formatTime(cost.time.backward)), trains)}${
+        single?.range && time > 0 ? formatSpread(single.range) : ''
       }`,
     ),
     ...(measured === undefined ? [] : measuredLines(view, row, measured)),
-    cell(
-      'memory',
-      [
-        cost.saved === 0 && cost.exact ? 'saves no activations' : `saved ${bound(formatBytes(cost.saved))}`,
-        ...(cost.gradient > 0 ? [`gradient ${formatBytes(cost.gradient)}`] : []),
-        ...(cost.optimizerState > 0 ? [`${optimizer} state ${formatBytes(cost.optimizerState)}`] : []),
-      ].join(' · '),
-    ),
+    ...(trains || cost.saved > 0 ? memoryLines(cost, bound, optimizer) : []),
     ...(cost.time.communication > 0
       ? [
           '',
           cell(
             view.estimate.cost?.messages?.every(({ isAllReduce }) => isAllReduce) ? 'all-reduce' : 'exchange',
-            `${formatTime(cost.time.communication)} over ${view.estimate.cost?.scenario.gpus ?? '?'} GPUs, ${exposureText(
+            `${formatTime(cost.time.communication)} over ${sharersOf(view)} GPUs, ${exposureText(
               cost.time.exposed,
             )}`,
           ),
@@ -117,6 +111,36 @@ function rowLines(view: ModelView, row: LayerRow): readonly string[] {
     ...origins(view, row),
   ].map((line) => line.trimEnd());
 }
+
+function memoryLines(cost: LineCost, bound: (text: string) => string, optimizer: string): readonly string[] {
+  const parts = [
+    cost.saved === 0 && cost.exact ? 'saves no activations' : `saved ${bound(formatBytes(cost.saved))}`,
+    ...(cost.gradient > 0 ? [`gradient ${formatBytes(cost.gradient)}`] : []),
+    ...(cost.optimizerState > 0 ? [`${optimizer} state ${formatBytes(cost.optimizerState)}`] : []),
+  ];
+  return wrapped('memory', parts.map((part) => part.replaceAll(' ', noBreak)).join(`${noBreak}· `)).map(
+    (line) => line.replaceAll(noBreak, ' '),
+  );
+}
+
+/** Stages of a pipeline compute at once: what their layers take adds up to more than the step. */
+function shareText({ estimate: { cost } }: ModelView, time: number, step: number): string {
+  if (cost?.parallel === undefined || cost.parallel.stages.length === 1)
+    return `${formatPercent(time / step)} of the step`;
+  const all = cost.layers.reduce(
+    (sum, layer) =>
+      sum +
+      knownPart(layer.time.forward) +
+      knownPart(layer.time.backward) +
+      knownPart(layer.time.exposedCommunication),
+    0,
+  );
+  return `${formatPercent(time / all)} of all layers`;
+}
+
+/** GPUs that exchange gradients: those of a copy of the model have other parts of it. */
+const sharersOf = ({ estimate: { cost } }: ModelView): number | string =>
+  cost?.parallel?.replicas ?? cost?.scenario.gpus ?? '?';
 
 /** The part of a GPU, what it exchanges with the others of its copy, and the stages of a pipeline. */
 function layoutLines({ estimate: { cost } }: ModelView, row: LayerRow): readonly string[] {
@@ -140,17 +164,25 @@ function exposureText(exposed: Seconds | null): string {
 }
 
 /** FLOPs, or element-wise operations where a layer has no others. */
-function workLine(row: LayerRow, single: LayerCost | undefined, bound: (text: string) => string): string {
+function workLine(
+  row: LayerRow,
+  single: LayerCost | undefined,
+  bound: (text: string) => string,
+  trains: boolean,
+): string {
   const { flops } = lineCost(row);
   if (flops.forward > 0 || flops.backward > 0) {
-    const text = pair(bound(formatFlops(flops.forward)), bound(formatFlops(flops.backward)));
+    const text = passes(bound(formatFlops(flops.forward)), bound(formatFlops(flops.backward)), trains);
     return cell('FLOPs', `${text}${boundText(single)}`);
   }
   const operations = (direction: 'forward' | 'backward'): string =>
     bound(
       formatOperations(row.layers.reduce((sum, layer) => sum + knownPart(layer.operations[direction]), 0)),
     );
-  return cell('element-wise', `${pair(operations('forward'), operations('backward'))}${boundText(single)}`);
+  return cell(
+    'element-wise',
+    `${passes(operations('forward'), operations('backward'), trains)}${boundText(single)}`,
+  );
 }
 
 function title(row: LayerRow, single: LayerCost | undefined): string {
@@ -172,7 +204,13 @@ function parametersText(row: LayerRow, count: number): string {
   return `${formatCount(count)}${size > 0 ? ` (${formatBytes(bytes(size))})` : ''}`;
 }
 
-const boundTexts = { compute: 'compute-bound', memory: 'memory-bound', launch: 'launch-bound', none: '' };
+const boundTexts = {
+  compute: 'compute-bound',
+  instructions: 'instruction-bound',
+  memory: 'memory-bound',
+  launch: 'launch-bound',
+  none: '',
+} as const satisfies Record<LayerCost['bound'], string>;
 
 const boundText = (layer: LayerCost | undefined): string =>
   layer === undefined ? '' : boundTexts[layer.bound];
@@ -240,11 +278,18 @@ function operatorDocumentation(view: ModelView, line: number): string {
 const nodeOnLine = (view: ModelView, line: number): number =>
   view.nodeLines.findLastIndex((first) => first <= line);
 
+/** Keeps words together where lines are broken. */
+const noBreak = '\u00a0';
+
 const width = 70;
 const spread = (left: string, right: string): string =>
   right === '' ? left : `${left}${' '.repeat(Math.max(2, width - left.length - right.length))}${right}`;
 const cell = (name: string, text: string): string => `${name.padEnd(12)} ${text}`;
 const pair = (left: string, right: string): string => `${left.padEnd(14)}${right.padEnd(14)}`;
+
+/** Inference has no backward. */
+const passes = (forward: string, backward: string, trains: boolean): string =>
+  trains ? pair(forward, backward) : forward.padEnd(14);
 
 /** A cell whose text is broken at blanks, so that no line is wider than the block. */
 function wrapped(name: string, text: string): readonly string[] {

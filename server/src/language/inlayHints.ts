@@ -223,8 +223,13 @@ function hintText(
     ...exchangeParts(row, view, print),
   ];
   if (parts.length === 0) return cost.exact ? '' : unknownText(row, most);
-  // Without it the sum of many layers reads as the time of one: FLOPs leave before it does.
-  return fitParts(cost.layers > 1 ? [...parts, { text: `sum of ${cost.layers}`, rank: 2.5 }] : parts, most);
+  // Without it the sum of many layers reads as the time of one: FLOPs leave before it does, and a sign is left where it does.
+  if (cost.layers === 1) return fitParts(parts, most);
+  const text = fitParts([...parts, { text: `sum of ${cost.layers}`, rank: 2.5 }], most);
+  const sign = `Σ${cost.layers} `;
+  return text.includes('sum of')
+    ? text
+    : cutHint(`${sign}${fitParts(parts, most - sign.length)}`, longestHint);
 }
 
 /** `AR 0.84 ms ×4`: what GPUs that share a copy exchange in the layers of a line, of the kind that takes longest. */

@@ -336,7 +336,8 @@ export interface PeakMemory {
 }
 
 export type CostSource = 'formula' | 'profile' | 'calibrated' | 'measured' | 'unknown';
-export type BoundBy = 'compute' | 'memory' | 'launch' | 'none';
+/** `instructions`: of kernels without matmuls that compute longer than memory moves their elements. */
+export type BoundBy = 'compute' | 'instructions' | 'memory' | 'launch' | 'none';
 
 export interface LayerCost {
   readonly name: string;

@@ -1,8 +1,8 @@
 /**
  * `findings/exposed-communication`: the update waits for gradient messages that backward did not hide.
  *
- * The sum over all messages decides. Where at most three messages make most of it, each is named; else the layers are
- * that make most of it.
+ * The sum over all messages decides, and there is one finding of it. Where at most three messages make most of it, they are
+ * named; else the layers are that make most of it.
  */
 
 import type { Message } from '../../frameworks/exchange.ts';
@@ -12,6 +12,7 @@ import { itemAt } from '../../model/at.ts';
 import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatBytes, formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding, MessageCost } from '../../model/stepCost.ts';
+import { seconds } from '../../model/units.ts';
 import { memoryOf } from '../memory/memoryOf.ts';
 import { runtimeReserve } from '../memory/reservedMemory.ts';
 import { communicationByLayer } from '../messageCosts.ts';
@@ -27,36 +28,56 @@ const mostMessages = 3;
 /** Of the step: a message that is waited for less is not worth a line beside others. */
 const leastOfMessage = 0.01;
 
-export function exposedCommunication(step: EstimatedStep): readonly Finding[] {
-  const { timeline, messages } = step;
+/** `late`: positions of messages that a finding of their own explains. */
+export function exposedCommunication(
+  step: EstimatedStep,
+  late: ReadonlySet<number> = new Set(),
+): readonly Finding[] {
+  const { timeline } = step;
+  const exposed = step.messages.map((message, position) =>
+    late.has(position) ? { ...message, exposed: seconds(0) } : message,
+  );
+  const explained = step.messages.reduce((total, each, at) => total + (late.has(at) ? each.exposed : 0), 0);
+  const waiting = timeline.exposedTime - explained;
   const threshold = thresholdOf(step.plan.scenario.thresholds, 'exposed-communication');
-  if (timeline.exposedTime <= 0 || timeline.exposedTime < threshold * timeline.step) return [];
-  const longest = messages
+  if (waiting <= 0 || waiting < threshold * timeline.step) return [];
+  const { fix, change } = remedyOf(step);
+  const share = formatPercent(waiting / timeline.step);
+  const [layer, text] = textOf({ ...step, messages: exposed }, waiting);
+  return [
+    {
+      code: 'findings/exposed-communication',
+      severity: 'warning',
+      layer,
+      message: `${late.size > 0 ? `Another ${share}` : share} of the step waits for ${contentOf(step)}. ${text}`,
+      fix,
+      ...(change === undefined ? {} : { change }),
+    },
+  ];
+}
+
+/** The layer that the finding stands on, and the messages or layers that make most of what is exposed. */
+function textOf(step: EstimatedStep, waiting: number): readonly [layer: string, text: string] {
+  const longest = step.messages
     .map((message, position) => ({ message, position }))
     .sort((a, b) => b.message.exposed - a.message.exposed)
     .slice(0, mostMessages);
-  const { fix, change } = remedyOf(step);
-  const finding = (layer: string, message: string): Finding => ({
-    code: 'findings/exposed-communication',
-    severity: 'warning',
-    layer,
-    message: `${formatPercent(timeline.exposedTime / timeline.step)} of the step waits for ${contentOf(step)}. ${message}`,
-    fix,
-    ...(change === undefined ? {} : { change }),
-  });
   const named = longest.reduce((total, { message }) => total + message.exposed, 0);
-  if (named < mostOfExposed * timeline.exposedTime) {
-    const [layer, text] = textOfLayers(step);
-    return [finding(layer, text)];
-  }
-  const worthALine = longest.filter(({ message }) => message.exposed >= leastOfMessage * timeline.step);
-  return (worthALine.length > 0 ? worthALine : longest.slice(0, 1)).map(({ message, position }) =>
-    finding(largestLayer(step, message), messageText(step, message, position)),
+  const [first, ...others] = longest;
+  if (first === undefined || named < mostOfExposed * waiting) return textOfLayers(step, waiting);
+  const worthNaming = others.filter(({ message }) => message.exposed >= leastOfMessage * step.timeline.step);
+  const rest = worthNaming.map(
+    ({ message }) => `${contentsOfMessage(step, message)}: ${formatTime(message.exposed)} exposed`,
   );
+  const text = messageText(step, first.message, first.position);
+  return [largestLayer(step, first.message), [text, ...rest].join('; ')];
 }
 
 /** The layers that make most of what is exposed, the first of them, and what each makes of the step. */
-function textOfLayers({ plan, timeline, messages }: EstimatedStep): readonly [layer: string, text: string] {
+function textOfLayers(
+  { plan, timeline, messages }: EstimatedStep,
+  waiting: number,
+): readonly [layer: string, text: string] {
   const { layers } = plan.training.analysis;
   const exposed = communicationByLayer(layers, messages).map(({ exposed: time }, index) => ({
     name: layers[index]?.name ?? '',
@@ -66,7 +87,7 @@ function textOfLayers({ plan, timeline, messages }: EstimatedStep): readonly [la
   const sum = (some: readonly { readonly time: number }[]): number =>
     some.reduce((total, { time }) => total + time, 0);
   let count = 0;
-  for (let made = 0; made < mostOfExposed * timeline.exposedTime; count += 1) {
+  for (let made = 0; made < mostOfExposed * waiting; count += 1) {
     const next = longest[count];
     if (next === undefined) break;
     made += next.time;
@@ -94,14 +115,20 @@ function messageText(step: EstimatedStep, message: MessageCost, position: number
   const { messages } = step;
   const place =
     position === messages.length - 1 ? 'The last message' : `Message ${position + 1} of ${messages.length}`;
+  return `${place} (${contentsOfMessage(step, message)}) ${lateness(step, position)}: ${isAll(message) ? 'all' : formatTime(message.exposed)} of its ${formatTime(message.time)} exposed, by ${message.description}`;
+}
+
+const isAll = ({ time, exposed }: MessageCost): boolean => formatTime(time) === formatTime(exposed);
+
+/** `fc6 and 2 more layers, 64.0 MiB`. */
+function contentsOfMessage(step: EstimatedStep, message: MessageCost): string {
   const others = message.layers.length - 1;
   const layer = largestLayer(step, message);
   const named =
     layer === ''
       ? ''
       : `${layer}${others > 0 ? ` and ${others} more ${others === 1 ? 'layer' : 'layers'}` : ''}, `;
-  const content = `${named}${formatBytes(message.bytes)}`;
-  return `${place} (${content}) ${lateness(step, position)}: ${formatTime(message.time)} by ${message.description}, ${formatTime(message.exposed)} of it exposed`;
+  return `${named}${formatBytes(message.bytes)}`;
 }
 
 /** A message that comes before the update waits for backward to end; others are fetched for the layers they belong to. */

@@ -1,11 +1,10 @@
 /** Warnings that an estimate gives: each in a file of its own, asked in the order in which a person should read them. */
 
 import type { Finding } from '../../model/stepCost.ts';
-import { communicationByLayer } from '../messageCosts.ts';
 import { buffersOutOfMemory } from './buffersOutOfMemory.ts';
 import type { EstimatedStep } from './estimatedStep.ts';
 import { exposedCommunication, mostOfExposed } from './exposedCommunication.ts';
-import { lateGradient } from './lateGradient.ts';
+import { findLateGradient, lateGradient } from './lateGradient.ts';
 import { launchBound } from './launchBound.ts';
 import { littleMemoryLeft } from './littleMemoryLeft.ts';
 import { loadImbalance } from './loadImbalance.ts';
@@ -39,24 +38,12 @@ export function findingsOf(step: EstimatedStep): readonly Finding[] {
   ].flatMap((find) => find(step));
 }
 
-/**
- * What is exposed, and the gradient that comes too late for it: a late layer is named once. Its own finding says why;
- * that of the whole step stays where the gradient does not make most of what is exposed.
- */
+/** A gradient that comes too late and makes most of what is exposed, and what is exposed besides: a cause is named once. */
 function exposure(step: EstimatedStep): readonly Finding[] {
-  const late = lateGradient(step);
-  const exposed = exposedCommunication(step);
-  const others = exposed.filter(({ layer }) => late.every((finding) => finding.layer !== layer));
-  const isCovered = others.length > 0 || late.some(({ layer }) => makesMost(step, layer ?? ''));
-  return isCovered ? [...others, ...late] : exposed;
-}
-
-/** Whether the messages of a layer make most of what is exposed. */
-function makesMost({ plan, timeline, messages }: EstimatedStep, layer: string): boolean {
-  const { layers } = plan.training.analysis;
-  const costs = communicationByLayer(layers, messages);
-  const index = layers.findIndex(({ name }) => name === layer);
-  return (costs[index]?.exposed ?? 0) >= mostOfExposed * timeline.exposedTime;
+  const late = findLateGradient(step);
+  return late === undefined || late.exposed < mostOfExposed * step.timeline.exposedTime
+    ? exposedCommunication(step)
+    : [...lateGradient(step, late), ...exposedCommunication(step, late.messages)];
 }
 
 /** Why communication is not hidden, where one cause stands out. */

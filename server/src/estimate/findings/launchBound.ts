@@ -6,7 +6,7 @@ import { capitalized } from '../../model/capitalized.ts';
 import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatCount, formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
-import { seconds } from '../../model/units.ts';
+import { type Seconds, seconds } from '../../model/units.ts';
 import { passTimesOf, type StepPlan, timesOf } from '../plan/stepPlan.ts';
 import { batchWhere } from './batchWhere.ts';
 import type { EstimatedStep } from './estimatedStep.ts';
@@ -36,7 +36,7 @@ export function launchBound(step: EstimatedStep): readonly Finding[] {
       code: 'findings/launch-bound',
       severity: 'information',
       layer: '',
-      message: `The GPU waits for the host during ${formatPercent(waiting)} of the step: ${formatCount(launches)} kernels with a mean of ${formatTime(onAverage)}, launched every ${formatTime(plan.behaviour.launch.middle)}`,
+      message: `The GPU waits for the host during ${formatPercent(waiting)} of the step. ${kernelsText(launches, onAverage, plan)}`,
       fix:
         batch === undefined
           ? `${capitalized(otherwise)}${advice === undefined ? '' : ', or use a smaller GPU'}`
@@ -50,6 +50,10 @@ export function launchBound(step: EstimatedStep): readonly Finding[] {
   ];
 }
 
+/** `1,228 kernels with a mean of 6.78 µs are launched every 37.0 µs`. */
+export const kernelsText = (launches: number, onAverage: Seconds, { behaviour }: StepPlan): string =>
+  `${formatCount(launches)} kernels with a mean of ${formatTime(onAverage)} are launched every ${formatTime(behaviour.launch.middle)}`;
+
 interface Kernels {
   readonly launches: number;
   /** What the host does, in launches. */
@@ -60,7 +64,7 @@ interface Kernels {
   readonly floor: number;
 }
 
-function kernelsOf(plan: StepPlan): Kernels {
+export function kernelsOf(plan: StepPlan): Kernels {
   const { updateTimes, scenario } = plan;
   const { forward, backward } = passTimesOf(plan);
   const model = scenario.mode === 'training' ? [forward, backward] : [forward];
@@ -75,7 +79,7 @@ function kernelsOf(plan: StepPlan): Kernels {
 }
 
 /** What compiling would still do: fuse kernels, and launch them together as a CUDA graph. */
-function compilation({ scenario }: StepPlan): {
+export function compilation({ scenario }: Pick<StepPlan, 'scenario'>): {
   readonly advice?: string;
   readonly option?: { readonly name: string; readonly value: string };
 } {

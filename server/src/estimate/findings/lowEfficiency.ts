@@ -57,21 +57,21 @@ export function lowEfficiency({ plan, timeline, alone }: EstimatedStep): readonl
       ? `launch fewer kernels: the GPU waits ${formatTime(seconds(forHost))} longer for the host than a single GPU does`
       : undefined;
   const fewer = count === 1 ? 'one GPU' : `at most ${count} GPUs`;
-  const ofWhat = isSharded ? ', of a GPU that updates its shard and waits for nobody' : '';
+  const ofWhat = isSharded ? 'It is that of a GPU that updates its shard and waits for nobody. ' : '';
   return [
     slower
       ? {
           code: 'findings/slower-than-fewer',
           severity: 'warning',
           layer: '',
-          message: `${gpus} GPUs do the work of ${inWords(useful)} (weak scaling efficiency ${formatPercent(efficiency)}), but ${count === 1 ? 'one does' : `${count} do`} the work of ${inWords(count * kept)}: the job is slower than on fewer GPUs`,
+          message: `The job is slower than on fewer GPUs: ${gpus} do the work of ${inWords(useful)}, ${count === 1 ? 'one' : count} that of ${inWords(count * kept)}. Weak scaling efficiency is ${formatPercent(efficiency)}`,
           fix: `Use ${count === 1 ? 'one GPU' : `${count} GPUs`}, or ${byHost ?? 'reduce communication: see the other findings'}`,
         }
       : {
           code: 'findings/low-efficiency',
           severity: 'warning',
           layer: '',
-          message: `${gpus} GPUs do the work of ${inWords(useful)}: weak scaling efficiency is ${beside(efficiency, threshold)}${ofWhat}. ${count === 1 ? `Two already have less than ${formatPercent(threshold)}` : `${count} still have ${beside(kept, threshold)}`}`,
+          message: `${gpus} GPUs do the work of ${inWords(useful)}: weak scaling efficiency is ${beside(efficiency, threshold)}. ${ofWhat}${count === 1 ? `Two already have less than ${formatPercent(threshold)}` : `${count} still have ${beside(kept, threshold)}`}`,
           fix: `${fits ? `Use ${fewer}` : `Raise the batch per GPU (${count === 1 ? 'one GPU has' : `${count} GPUs have`} no memory for the step)`}, or ${byHost ?? 'hide communication: the other findings say where time is lost'}`,
         },
   ];

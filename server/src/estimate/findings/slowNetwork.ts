@@ -37,7 +37,7 @@ export function slowNetwork({ plan, timeline }: EstimatedStep): readonly Finding
       code: 'findings/slow-network',
       severity: 'warning',
       layer: '',
-      message: `Hiding the gradients in ${formatTime(seconds(window))} of backward needs ${formatBandwidth(needs)} between nodes; ${network.title} carries ${formatBandwidth(has)} per node`,
+      message: `The network between nodes is too slow to hide the gradients. In ${formatTime(seconds(window))} of backward they need ${formatBandwidth(needs)} per node, and ${network.title} carries ${formatBandwidth(has)}`,
       fix: 'Choose a cluster with a faster network, or fewer nodes with more GPUs each',
     },
   ];

@@ -27,7 +27,7 @@ export function smallMessages({ plan, timeline }: EstimatedStep): readonly Findi
       code: 'findings/small-messages',
       severity: 'warning',
       layer: '',
-      message: `${plan.tables.size > 0 ? 'Gradients and rows of tables' : 'Gradients'} are sent in ${count} messages with a mean of ${formatBytes(bytes(total / count))}; ${formatPercent(startup / whole)} of their time (${formatTime(seconds(startup))}) is start-up cost. Fewer, larger messages cost less`,
+      message: `${plan.tables.size > 0 ? 'Gradients and rows of tables' : 'Gradients'} are sent in ${count} messages with a mean of ${formatBytes(bytes(total / count))}. ${formatPercent(startup / whole)} of their time (${formatTime(seconds(startup))}) is start-up cost. Fewer, larger messages cost less`,
       ...(plan.tables.size > 0 ? ofTables : remedyOf(plan, sent, total, share)),
     },
   ];

@@ -35,7 +35,7 @@ export function uncastProducts({ plan, timeline }: EstimatedStep): readonly Find
       code: 'findings/uncast-products',
       severity: 'warning',
       layer: layer.name,
-      message: `${formatPercent(share)} of all kernel time goes to matmuls of \`${layer.name}\`${more} in fp32: no list of autocast names torch._grouped_mm, which takes the type of its weights`,
+      message: `${formatPercent(share)} of all kernel time goes to matmuls of \`${layer.name}\`${more} in fp32. No list of autocast names torch._grouped_mm, which takes the type of its weights`,
       fix:
         half === undefined
           ? 'Keep the weights of experts in half precision'

@@ -20,7 +20,7 @@ export function unsupportedPrecision({ plan }: EstimatedStep): readonly Finding[
       code: 'findings/unsupported-precision',
       severity: 'warning',
       layer: '',
-      message: `${gpu.title} has no ${precision} tensor cores: matrix multiplications fall back to ${path.actual} (peak ${formatFlopRate(path.peak)})`,
+      message: `${gpu.title} has no ${precision} tensor cores. Matrix multiplications fall back to ${path.actual} (peak ${formatFlopRate(path.peak)})`,
       fix:
         better === undefined
           ? `Use fp32, or a GPU with ${precision}`

@@ -22,6 +22,7 @@ import { smallShare } from '../stepLimit.ts';
 import { tokensPerSample } from '../tokens.ts';
 import { unknownParts } from '../unknownParts.ts';
 import { bubbleOf, exchangeTimeOf, type LaidOutStep, layOutInSteps, stagesOf } from './laidOutStep.ts';
+import { hostTimeOf } from './launchFindings.ts';
 import { collectivesOfLayers, wholeLayers } from './layersOfWorkers.ts';
 import { layoutFindings } from './layoutFindings.ts';
 import type { ParallelPlan } from './parallelPlan.ts';
@@ -120,8 +121,7 @@ function totalsOf(laidOut: LaidOutStep, exact: boolean): Omit<TotalCost, 'memory
   const { layout, stages } = plan;
   const slowest = stagesOf(plan, times.slowest);
   const own = itemAt(times.ranks, times.slowest);
-  const lines = slowest.map((stage) => timesOf(stage.plan, 'middle'));
-  const hostTime = seconds(lines.reduce((total, line) => total + line.hostTime, 0));
+  const hostTime = seconds(hostTimeOf(laidOut));
   const work = workOfStages(plan, passes);
   const { communication, exposed, slowed } = messageTimesOf(laidOut);
   const step = seconds(times.step);

@@ -13,6 +13,7 @@ import { largestKind, shortageText } from '../findings/outOfMemory.ts';
 import { withRuntime } from '../memory/reservedMemory.ts';
 import { expertFindings } from './expertFindings.ts';
 import { exchangeTimeOf, type LaidOutStep } from './laidOutStep.ts';
+import { launchBoundLayout } from './launchFindings.ts';
 import { wholeLayers } from './layersOfWorkers.ts';
 import { changed, fits, microBatchText, smallerMicroBatches, timeOf } from './otherLayouts.ts';
 import { pipelineFindings } from './pipelineFindings.ts';
@@ -21,6 +22,7 @@ import { pipelineFindings } from './pipelineFindings.ts';
 export function layoutFindings(step: LaidOutStep, exact: boolean): readonly Finding[] {
   const waiting = exact
     ? [
+        ...launchBoundLayout(step),
         ...pipelineFindings(step),
         ...tensorCommunication(step),
         ...contextCommunication(step),
@@ -268,7 +270,7 @@ function unsplitLayers(step: LaidOutStep): readonly Finding[] {
       code: 'findings/unsplit-layers',
       severity: 'information',
       layer: first?.layer ?? '',
-      message: `${formatPercent(share)} of the FLOPs of forward are computed whole by each of the ${parallel.tensor * parallel.context} GPUs of a group: \`${first?.layer ?? ''}\` (${first?.reason ?? ''})${more}${shared}`,
+      message: `${formatPercent(share)} of the FLOPs of forward are computed whole by each of the ${parallel.tensor * parallel.context} GPUs of a group. ${more === '' ? 'This is' : 'These are'} \`${first?.layer ?? ''}\` (${first?.reason ?? ''})${more}${shared}`,
       fix:
         divides === undefined
           ? 'Choose sizes that divide by the degree: heads, channels, or classes that are padded'

@@ -49,24 +49,46 @@ export const timeOf = ({ times }: LaidOutStep): string => formatTime(seconds(tim
 
 /** Of a half, a quarter and so on, as far as whole samples go; none where the model fixes its batch. */
 export function smallerMicroBatches(step: LaidOutStep): readonly LaidOutStep[] {
-  const { training, scenario, parallel, cluster } = step;
-  const { batchSymbol } = training.analysis;
   const found: LaidOutStep[] = [];
-  for (let parts = 2; batchSymbol !== undefined && scenario.batchPerGpu % parts === 0; parts *= 2) {
-    const batch = scenario.batchPerGpu / parts;
-    const dimensions = { ...scenario.dimensions, [batchSymbol]: batch };
-    const bound = bindAnalysis(training.analysis, new Map(Object.entries(dimensions)), scenario.mode);
-    const accumulate = passesOf(scenario) * parts;
-    const after = layOutStep(
-      bound,
-      { ...scenario, batchPerGpu: batch, dimensions, accumulate },
-      parallel,
-      cluster,
-    );
-    if (after !== undefined) found.push(after);
-  }
+  for (let parts = 2; step.scenario.batchPerGpu % parts === 0; parts *= 2)
+    found.push(...withMicroBatch(step, step.scenario.batchPerGpu / parts, passesOf(step.scenario) * parts));
   return found;
 }
 
-export const microBatchText = ({ scenario }: LaidOutStep): string =>
-  `use a micro-batch of ${formatCount(scenario.batchPerGpu)} (\`micro-batch=${scenario.batchPerGpu}\`)`;
+/** Of twice as many samples, four times and so on, as far as passes can be joined. */
+export function largerMicroBatches(step: LaidOutStep): readonly LaidOutStep[] {
+  const found: LaidOutStep[] = [];
+  const passes = passesOf(step.scenario);
+  for (let parts = 2; passes % parts === 0; parts *= 2)
+    found.push(...withMicroBatch(step, step.scenario.batchPerGpu * parts, passes / parts));
+  return found;
+}
+
+/** The step of as many samples; none where the model fixes its batch. */
+function withMicroBatch(
+  { training, scenario, parallel, cluster }: LaidOutStep,
+  batch: number,
+  accumulate: number,
+): readonly LaidOutStep[] {
+  const { batchSymbol } = training.analysis;
+  if (batchSymbol === undefined || unevenRounds(parallel, accumulate, scenario.framework).length > 0)
+    return [];
+  const dimensions = { ...scenario.dimensions, [batchSymbol]: batch };
+  const bound = bindAnalysis(training.analysis, new Map(Object.entries(dimensions)), scenario.mode);
+  const after = layOutStep(
+    bound,
+    { ...scenario, batchPerGpu: batch, dimensions, accumulate },
+    parallel,
+    cluster,
+  );
+  return after === undefined ? [] : [after];
+}
+
+/** As a scenario says it: `micro-batch` divides a global batch, and has no effect without one. */
+export function microBatchText({ scenario }: LaidOutStep): string {
+  const { batchPerGpu: batch, globalBatch } = scenario;
+  const passes = passesOf(scenario);
+  return globalBatch === undefined
+    ? `use ${passes === 1 ? 'one micro-batch' : `${formatCount(passes)} micro-batches`} of ${formatCount(batch)} (\`batch=${batch}\`, \`accumulate=${passes}\`)`
+    : `use a micro-batch of ${formatCount(batch)} (\`micro-batch=${batch}\`)`;
+}

@@ -34,7 +34,7 @@ function pipelineBubble(step: LaidOutStep): readonly Finding[] {
       code: 'findings/pipeline-bubble',
       severity: 'warning',
       layer: '',
-      message: `For ${formatPercent(share)} of the step (${formatTime(seconds(bubbleOf(step)))}) the last of ${plan.ranks.length} pipeline stages waits for others: a step has ${formatCount(passes)} micro-batch${passes === 1 ? '' : 'es'}${few}${uneven}`,
+      message: `For ${formatPercent(share)} of the step (${formatTime(seconds(bubbleOf(step)))}) the last of ${plan.ranks.length} pipeline stages waits for others. A step has ${formatCount(passes)} micro-batch${passes === 1 ? '' : 'es'}${few}${uneven}`,
       fix: capitalized(
         [
           ...balancedAdvice(step),

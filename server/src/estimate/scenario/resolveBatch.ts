@@ -23,6 +23,15 @@ export function microBatches(
   return resolveAccumulation(first(requests, 'accumulate'), report);
 }
 
+/** A file that fixes its batch takes a global batch in passes of it. */
+export function onlyMicroBatch(
+  requests: readonly ScenarioRequest[],
+  { batchSymbol, fixedBatch }: ModelAnalysis,
+): number | undefined {
+  const isAsked = askedGlobalBatch(requests) !== undefined && first(requests, 'accumulate') === undefined;
+  return isAsked && batchSymbol === undefined ? fixedBatch : undefined;
+}
+
 function resolveAccumulation(asked: number | undefined, report: Report): number {
   if (asked === undefined) return 1;
   if (Number.isInteger(asked) && asked > 0) return asked;
@@ -62,7 +71,7 @@ export function resolveBatch(
       report(
         'warning',
         'scenario/fixed-batch',
-        `The model fixes its batch at ${batch}, so ${asked} cannot be applied; export it with a dynamic batch`,
+        `The model fixes its batch at ${batch}, so ${asked} samples per GPU cannot be applied. Export it with a dynamic batch`,
         'batch',
       );
     }

@@ -27,7 +27,7 @@ export function possibleTies({ graph, inputs }: ExportedProgram): readonly Issue
       {
         code: 'pt2/ties',
         severity: 'warning',
-        message: `\`${own}\` and \`${other}\` have one shape, ${shape}: if the model ties them, ${formatShortCount(rows * width)} parameters are counted twice. Export the model as ONNX, which keeps one`,
+        message: `${formatShortCount(rows * width)} parameters are counted twice if the model ties its table and its head. \`${own}\` and \`${other}\` have one shape, ${shape}. Export the model as ONNX, which keeps one`,
       } satisfies Issue,
     ];
   });
