@@ -37,8 +37,10 @@ const areClose = (left: readonly number[], right: readonly number[]): boolean =>
 test('a step that is proved to repeat is every later step of the plain simulation', () => {
   let proved = 0;
   fc.assert(
-    fc.property(exactWork, (drawn) => {
-      const work = inColumns(made(drawn));
+    fc.property(exactWork, fc.nat(2), (drawn, stepsLater) => {
+      const written = made(drawn);
+      const late = written.messages.map((message) => ({ ...message, stepsLater }));
+      const work = inColumns({ ...written, messages: late });
       const { isProved, shown } = steadyState(work);
       if (!isProved) return;
       proved += 1;

@@ -1,7 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { packBuckets } from '../../server/src/frameworks/packBuckets.ts';
+import { itemAt } from '../../server/src/model/at.ts';
 import { bytes, seconds } from '../../server/src/model/units.ts';
+import { messageColumns } from '../../server/src/schedule/messageColumns.ts';
+import { stepTimeline } from '../../server/src/schedule/stepTimeline.ts';
 import {
   anyWork,
   type Drawn,
@@ -347,6 +350,48 @@ describe('what crosses the end of a step', () => {
       ]);
       expect([line.step, line.exposedTime, line.hostTime, line.updateHostTime]).toEqual([12, 0, 4, 4]);
     });
+  });
+
+  test('three messages that bring a third of the update each leave nothing of it', () => {
+    const sent = [1, 2, 3].map(() => message(1, 3, 4, { updateShare: 1 / 3, launchShare: 1 / 3 }));
+    const update = { device: seconds(3), host: seconds(3), launches: 3 };
+    const line = timelineOf({ ...two, channels: ['first come'], messages: sent, update });
+    // They arrive at 5, 6 and 7, when each third has been launched; a third takes 1 s.
+    expect(line.updates.map(({ time, end }) => [time, end])).toEqual([
+      [expect.closeTo(1, 12), expect.closeTo(6, 12)],
+      [expect.closeTo(1, 12), expect.closeTo(7, 12)],
+      [expect.closeTo(1, 12), expect.closeTo(8, 12)],
+    ]);
+  });
+
+  test('what a piece sends is waited for by the same piece of the next step', () => {
+    // Sent from 1 to 1.5; the next step begins at 4.
+    const line = timelineOf({ ...two, channels: ['first come'], messages: [message(0.5, 0, 0)] });
+    expect([line.step, line.exposedTime, line.messages[0]?.slack]).toEqual([4, 0, 2.5]);
+  });
+
+  test('the same messages of a step with other work wait where that has its pieces', () => {
+    const split = (forward: readonly number[], backward: readonly number[]) => ({
+      ...two,
+      channels: ['first come' as const],
+      forward: work(forward),
+      backward: work(backward),
+    });
+    const messages = messageColumns([message(1, 1, 3), message(1, 2, 0)]);
+    // The update waits for the first where work ends behind the third piece, and the fourth piece where there is one.
+    const steps = [split([1, 1], [1]), split([1], [1, 1]), split([1, 1], [1, 1]), split([1], [1, 1, 1])];
+    const alone = [messages, messages, messages, messages].map(({ ...columns }, index) =>
+      stepTimeline({ ...itemAt(steps, index), messages: { ...columns, after: columns.after.slice() } }),
+    );
+    for (const [index, step] of steps.entries()) {
+      const { forwardEnds, backwardEnds, exposed } = stepTimeline({ ...step, messages });
+      const fresh = itemAt(alone, index);
+      expect([forwardEnds, backwardEnds, exposed]).toEqual([
+        fresh.forwardEnds,
+        fresh.backwardEnds,
+        fresh.exposed,
+      ]);
+    }
   });
 
   test('a wait for a message begins when the piece that waits has been launched', () => {
