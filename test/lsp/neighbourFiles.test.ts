@@ -175,3 +175,30 @@ test.each([
   expect(operators.get('com.example.Mix')).toMatchObject({ kind: 'described', flops: '2*a*b*c' });
   await client.stop();
 });
+
+test.each([
+  ['neither versions of files nor new ones', {}, false, false],
+  ['no versions of files', { resourceOperations: ['create'] }, false, false],
+  ['no new files', { documentChanges: true }, false, true],
+  ['both', { documentChanges: true, resourceOperations: ['create'] }, true, true],
+] as const)(
+  'an editor that knows %s is offered what it can do',
+  async (_, workspaceEdit, isMade, isEdited) => {
+    const isOffered = async (before: string | undefined): Promise<boolean> => {
+      const inner = mkdtempSync(join(folder, 'edits-'));
+      if (before !== undefined) writeFileSync(join(inner, 'custom-operators.layercost.yaml'), before);
+      const client = await startTestServer({ platform: nodePlatform, workspaceEdit });
+      const uri = pathToFileURL(join(inner, 'model.onnxtxt')).href;
+      await client.open(uri, 'onnx-text', mix);
+      const place = { line: 3, character: 8 };
+      const actions = await client.connection.sendRequest<readonly CodeAction[]>('textDocument/codeAction', {
+        textDocument: { uri },
+        range: { start: place, end: place },
+        context: { diagnostics: [] },
+      });
+      await client.stop();
+      return actions.some(({ title }) => title.startsWith('Describe'));
+    };
+    expect([await isOffered(undefined), await isOffered(described)]).toEqual([isMade, isEdited]);
+  },
+);

@@ -46,6 +46,8 @@ it('are those of the model that was exported from it, once it is open', async ()
   const product = lines.find(({ line }) => line === 9);
   expect(product?.text).toMatch(/^262 kFLOP · .* · sum of 6$/);
   expect(product?.details).toMatch(/forward[\s\S]*backward/);
+  // Nor is it named, as each of several is.
+  expect(product?.details).not.toContain('blocks.pt2');
 });
 
 it('of several models name each', async () => {

@@ -394,6 +394,17 @@ it('follows typing and answers for the newest text only', async () => {
   expect((await diagnostics(specUri, 3)).filter(({ severity }) => severity === 1)).toEqual([]);
 });
 
+it('answers what was asked before a change as well as what is asked after it', async () => {
+  const { open, change, hints } = await start();
+  await open(specUri, 'layer-spec', spec);
+  const before = hints(specUri);
+  await change(specUri, 2, spec.replaceAll('512', '256'));
+  const between = hints(specUri);
+  await change(specUri, 3, spec.replaceAll('512', '128'));
+  const answers = await Promise.all([before, between, hints(specUri)]);
+  for (const answer of answers) expect(answer[0]?.text).toMatch(/^65\.5 kFLOP/);
+});
+
 it('keeps the last good numbers while a line is half written', async () => {
   const { open, change, hints, diagnostics } = await start();
   await open(specUri, 'layer-spec', spec);
@@ -542,7 +553,11 @@ it('tries another scenario that is written nowhere: its totals, then its page', 
   const { rows } = await tried({ batch: 64, gpus: 16 });
   for (const { value } of rows) expect(larger.text).toContain(`<b>${value}</b>`);
   expect((await tried({})).rows).not.toEqual(rows);
-  expect((await tried({ cluster: 'nowhere' })).refusal).toMatch(/`nowhere`/);
+  expect(await tried({ cluster: 'nowhere' })).toEqual({
+    rows: [],
+    sentence: '',
+    refusal: expect.stringContaining('`nowhere`'),
+  });
 });
 
 it('refuses a report where nothing could be costed, and says why', async () => {
@@ -550,13 +565,17 @@ it('refuses a report where nothing could be costed, and says why', async () => {
   await open(
     specUri,
     'layer-spec',
-    'name: empty\ninputs:\n  x: float32[batch, 8]\nlayers:\n  - a: Nothing()\n',
+    // A dimension that nothing reads is told, and is no reason.
+    'name: empty\ndims: { unread: 3 }\ninputs:\n  x: float32[batch, 8]\nlayers:\n  - a: Nothing()\n',
   );
-  expect(
-    await connection.sendRequest(makeReport, { uri: specUri, page: 'report', format: 'text' }),
-  ).toMatchObject({
-    refusal: expect.stringMatching(/^empty has no report, because no part of it could be costed: .*Nothing/),
+  const answer = await connection.sendRequest<ReportResult>(makeReport, {
+    uri: specUri,
+    page: 'report',
+    format: 'text',
   });
+  expect(answer.refusal).toMatch(/^empty has no report, because no part of it could be costed: .*Nothing/);
+  const [, reason = ''] = answer.refusal?.split('costed: ') ?? [];
+  expect(answer.text).toBe(`# empty\n\nThe model cannot be costed.\n\n- ${reason}\n`);
 });
 
 it('offers quick fixes with the diagnostics they are for', async () => {
@@ -622,7 +641,7 @@ it('makes text of a binary model whose bytes the client hands over, and annotate
 });
 
 it('shows a binary model as layers with the costs of its graph, at the same places as its text', async () => {
-  const { open, hints, connection, files } = await start();
+  const { open, hints, connection, files, reads, settingsAsked } = await start();
   const address = 'vscode-vfs://host/models/tiny.onnx';
   files.set(address, model(8));
   const uri = layersAddress(address);
@@ -637,6 +656,9 @@ it('shows a binary model as layers with the costs of its graph, at the same plac
   expect(await counterpart('text', there.line)).toEqual({ line });
   const spec = await connection.sendRequest('layercost/writeLayerSpec', { model: address });
   expect(spec).toEqual({ text, problems: [] });
+  // The file is read once for all of these, and its settings are those of the file.
+  expect(reads).toEqual([address]);
+  expect(new Set(settingsAsked)).toEqual(new Set([address]));
 });
 
 it('asks the editor for the text again when the file changes', async () => {
@@ -860,22 +882,39 @@ const noResults = {
 
 it('lists kept results with whether they are of the model, and compares two', async () => {
   const listed = { id: 'a', file: 'file:///a.json', title: 'small: step 1 ms', measuredWith: 'a CPU' };
-  const { open, connection } = await start({
+  const removed: string[] = [];
+  const { open, connection, files } = await start({
     platform: {
       results: {
         ...noResults,
-        list: (_, { opened }) => [{ ...listed, stale: `not of ${opened.name}` }],
-        compare: (_, first, second) => (first === 'a' ? `${first} beside ${second}` : undefined),
+        list: (file, { opened }) => [{ ...listed, file, stale: `not of ${opened.name}` }],
+        compare: (file, first, second) =>
+          first === 'a' ? `${first} beside ${second} of ${file}` : undefined,
+        remove: (file, id) => removed.push(file, id),
       },
     },
   });
   await open(specUri, 'layer-spec', spec);
   expect(await connection.sendRequest(listResults, { uri: specUri })).toEqual({
-    results: [{ ...listed, stale: 'not of small' }],
+    results: [{ ...listed, file: specUri, stale: 'not of small' }],
   });
+  // Results of a binary model are kept beside it, not beside its text.
+  const address = 'vscode-vfs://host/models/tiny.onnx';
+  files.set(address, model(8));
+  const uri = textAddress(address);
+  const { text } = await connection.sendRequest<{ text: string }>('workspace/textDocumentContent', { uri });
+  await open(uri, 'onnx-text', text);
+  expect(await connection.sendRequest(listResults, { uri })).toEqual({
+    results: [{ ...listed, file: address, stale: 'not of tiny' }],
+  });
+  expect(await connection.sendRequest(compareResults, { uri, first: 'a', second: 'b' })).toEqual({
+    text: `a beside b of ${address}`,
+  });
+  await connection.sendRequest(removeResult, { uri, id: 'a' });
+  expect(removed).toEqual([address, 'a']);
   const compare = (first: string): Promise<unknown> =>
     connection.sendRequest(compareResults, { uri: specUri, first, second: 'b' });
-  expect(await compare('a')).toEqual({ text: 'a beside b' });
+  expect(await compare('a')).toEqual({ text: `a beside b of ${specUri}` });
   expect(await compare('gone')).toEqual({});
 });
 

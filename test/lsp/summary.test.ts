@@ -60,3 +60,7 @@ test('what the model says itself is fixed', () => {
   const { summary } = summaryOf(viewOf(own, { ...sixteen, batch: 4 }));
   expect(summary?.fixedByModel).toEqual(['precision', 'gpus']);
 });
+
+test('parts are those of a file of several models', () => {
+  expect(summaryOf(viewOf(text, sixteen))).not.toHaveProperty('models');
+});

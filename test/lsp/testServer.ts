@@ -43,6 +43,9 @@ export interface TestClient {
   /** Files by address, for the `readBytes` request. */
   readonly files: Map<string, Uint8Array>;
   readonly refreshedContent: string[];
+  /** Files that the server asked for, and the addresses whose settings it asked for. */
+  readonly reads: string[];
+  readonly settingsAsked: (string | undefined)[];
   /** Options of what the server registered at run time. */
   readonly registered: unknown[];
   open(uri: string, languageId: string, text: string): Promise<void>;
@@ -60,6 +63,8 @@ export interface TestServerOptions {
   readonly settings?: Record<string, unknown>;
   /** Whether the client asks for diagnostics instead of being sent them. */
   readonly pullsDiagnostics?: boolean;
+  /** What the client can of edits of several files; left out, versions and new files. */
+  readonly workspaceEdit?: object;
 }
 
 export async function startTestServer(options: TestServerOptions = {}): Promise<TestClient> {
@@ -96,6 +101,8 @@ export async function connect(
     settings: options.settings ?? {},
     files: new Map(),
     refreshedContent: [],
+    reads: [],
+    settingsAsked: [],
     registered: [],
     open: (uri, languageId, text) =>
       connection.sendNotification('textDocument/didOpen', {
@@ -151,9 +158,10 @@ export async function connect(
   connection.onNotification(benchmarkProgress, (params: BenchmarkProgressParams) => {
     client.progress.push(params);
   });
-  connection.onRequest('workspace/configuration', ({ items }: { items: unknown[] }) =>
-    items.map(() => client.settings),
-  );
+  connection.onRequest('workspace/configuration', ({ items }: { items: { scopeUri?: string }[] }) => {
+    client.settingsAsked.push(...items.map(({ scopeUri }) => scopeUri));
+    return items.map(() => client.settings);
+  });
   connection.onRequest('workspace/inlayHint/refresh', () => null);
   connection.onRequest('workspace/codeLens/refresh', () => null);
   connection.onRequest('workspace/workspaceFolders', () => [{ uri: 'file:///models', name: 'models' }]);
@@ -169,6 +177,7 @@ export async function connect(
     return null;
   });
   connection.onRequest<ReadBytesResult, void>(readBytes, ({ uri }: ReadBytesParams) => {
+    client.reads.push(uri);
     const bytes = client.files.get(uri);
     return bytes === undefined
       ? { failure: 'there is no such file' }
@@ -191,7 +200,7 @@ export async function connect(
         workspaceFolders: true,
         didChangeWatchedFiles: { dynamicRegistration: true },
         didChangeConfiguration: { dynamicRegistration: true },
-        workspaceEdit: { documentChanges: true, resourceOperations: ['create'] },
+        workspaceEdit: options.workspaceEdit ?? { documentChanges: true, resourceOperations: ['create'] },
         inlayHint: { refreshSupport: true },
         codeLens: { refreshSupport: true },
         textDocumentContent: {},
