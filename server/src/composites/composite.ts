@@ -53,6 +53,20 @@ export interface CompositeMatch {
   readonly isFusible?: boolean;
   /** As the graph alone shows it; `launchedAs.ts` goes before it where the file says more. */
   readonly launchedAs: LaunchedAs;
+  /** Where the call is several kernels, of which it keeps nothing; left out, it is one each way. */
+  readonly kernels?: CallKernels;
+}
+
+/** What one call of ATen launches. */
+export interface CallKernels {
+  readonly forward: KernelsOfPass;
+  readonly backward: KernelsOfPass;
+}
+
+export interface KernelsOfPass {
+  readonly launches: number;
+  /** Tensors as large as the result that all of them read and write. */
+  readonly tensors: number;
 }
 
 /**

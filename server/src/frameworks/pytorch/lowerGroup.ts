@@ -1,6 +1,7 @@
 /** The one kernel of a fused group: inputs read once, outputs written once, nothing between them stored. */
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
+import type { KernelsOfPass } from '../../composites/composite.ts';
 import type { KernelEnvironment } from '../../hardware/kernelEnvironment.ts';
 import type { KernelWork } from '../../hardware/kernelWork.ts';
 import { entryAt } from '../../model/at.ts';
@@ -93,7 +94,10 @@ export function lowerGroup(
       ...(shape === undefined ? {} : { attention: { ...shape, pass } }),
     };
   };
-  const [launchesForward, launchesBackward] = gathered === undefined ? [1, 1] : [3, 5];
+  const ofCall = group.composite?.kernels;
+  const [launchesForward, launchesBackward] =
+    gathered === undefined ? [ofCall?.forward.launches ?? 1, ofCall?.backward.launches ?? 1] : [3, 5];
+  const movedBy = (pass: KernelsOfPass | undefined): number | undefined => pass && pass.tensors * written;
   const moved = (tensorsMoved: number): readonly KernelWork[] =>
     gathered === undefined || !isImage(training, group)
       ? []
@@ -105,7 +109,15 @@ export function lowerGroup(
     bytesPerElement: type.bytesPerElement,
     view: false,
     forward: [
-      shaped('forward', kernel(forward.flops, forward.operations, read + written + again, launchesForward)),
+      shaped(
+        'forward',
+        kernel(
+          forward.flops,
+          forward.operations,
+          movedBy(ofCall?.forward) ?? read + written + again,
+          launchesForward,
+        ),
+      ),
       ...moves,
     ],
     backwardData: learns
@@ -115,11 +127,12 @@ export function lowerGroup(
             kernel(
               backwardFlops,
               backwardOperations,
-              read +
-                written * (attention ? 2 : 1) +
-                inputGradients +
-                2 * again +
-                (shape === undefined ? 0 : scoreGradients(shape) * type.bytesPerElement),
+              movedBy(ofCall?.backward) ??
+                read +
+                  written * (attention ? 2 : 1) +
+                  inputGradients +
+                  2 * again +
+                  (shape === undefined ? 0 : scoreGradients(shape) * type.bytesPerElement),
               launchesBackward,
             ),
           ),

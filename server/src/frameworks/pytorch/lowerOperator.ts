@@ -18,6 +18,7 @@ import type { FusedGroup } from './fusedGroups.ts';
 import type { CastingReader, InputCasts } from './inputCasts.ts';
 import { instructionsOf, withInstructions } from './instructionBound.ts';
 import { keptByAutocast, keptForBackward } from './keptTensors.ts';
+import { kernelsOfMask } from './kernelsOfMask.ts';
 import { absorbed } from './lowerGroup.ts';
 import { copiedMatrices, matricesRead } from './matricesRead.ts';
 import { operandCasts } from './operandCasts.ts';
@@ -68,7 +69,13 @@ export function operatorLowering(
       ofInput: backwardData.length > 0,
       ofWeight: backwardWeight.length > 0,
     });
-    const own = [...casts.forward, ...copies, ...matrixCopies(step, typed), ...scaled.forward];
+    const own = [
+      ...casts.forward,
+      ...copies,
+      ...matrixCopies(step, typed),
+      ...scaled.forward,
+      ...kernelsOfMask(step, typed),
+    ];
     const ownBackward = [...casts.backwardData, ...copies, ...scaled.backwardData];
     return {
       dtype: type.dtype,

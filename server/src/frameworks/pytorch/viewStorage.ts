@@ -2,6 +2,7 @@
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import { isStoredTable } from '../../analysis/storedTable.ts';
+import { soleReader } from '../../composites/flow.ts';
 import { isInteger } from '../../model/elementType.ts';
 import type { Graph, Operator } from '../../model/graph.ts';
 import type { KnownCost } from '../../operators/definition.ts';
@@ -109,7 +110,7 @@ function followViews(
     }
     const to = training.tensors.get(output)?.dimensions;
     if (from === undefined || to === undefined) continue;
-    const seen = viewOf(graph, operator, from, to);
+    const seen = viewOf(graph, operator, from, to) ?? keysAsGiven(training, operator, from);
     if (seen === undefined) {
       const part = graph.operators[graph.values.get(source)?.producer ?? -1];
       const [whole = ''] = part?.inputs ?? [];
@@ -117,7 +118,8 @@ function followViews(
     }
     if (seen !== undefined && !wholes.has(output)) {
       roots.set(output, root);
-      lay(output, seen);
+      // What lies in other axes than the file has it is read by attention alone.
+      if (seen.sizes.length === to.length) lay(output, seen);
     } else if (seen === undefined && from.strides.includes(0) && sizeOf(from.sizes) === sizeOf(to)) {
       copies.add(operator.index);
     }
@@ -159,6 +161,29 @@ function viewOf(graph: Graph, operator: Operator, from: Strided, to: readonly nu
     return view === 'reshape' && liesInOrder(from) ? contiguous(to) : undefined;
   // Layer specs write what PyTorch lays out in order as a tensor joined with no other.
   if (operator.type === 'Concat') return liesInOrder(from) ? from : undefined;
+  const strides = stridesOfView(from, to);
+  return strides && { sizes: to, strides };
+}
+
+/**
+ * How keys of one head lie that attention repeats for all queries. The default exporter joins the reshape of a model, which is a view,
+ * with its own, to one stack of matrices, which would be none: it transposes that and takes heads apart again.
+ */
+function keysAsGiven(
+  { analysis, tensors }: TrainingGraph,
+  operator: Operator,
+  from: Strided,
+): Strided | undefined {
+  const { graph, composites } = analysis;
+  const transpose = operator.type === 'Reshape' ? soleReader(graph, operator.outputs[0]) : undefined;
+  const heads = transpose?.type === 'Transpose' ? soleReader(graph, transpose.outputs[0]) : undefined;
+  if (transpose === undefined || heads?.type !== 'Reshape') return undefined;
+  if (composites.get(transpose.index)?.kind !== 'attention') return undefined;
+  const order = permutationOf(transpose, 3);
+  const [images, count, size, keys] = tensors.get(heads.outputs[0] ?? '')?.dimensions ?? [];
+  if (order?.join() !== '0,2,1' || images === undefined || count === undefined) return undefined;
+  if (size === undefined || keys === undefined) return undefined;
+  const to = [images, count, keys, size];
   const strides = stridesOfView(from, to);
   return strides && { sizes: to, strides };
 }

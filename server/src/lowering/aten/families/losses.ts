@@ -70,6 +70,26 @@ function binaryCrossEntropy(call: AtenCall, input: Tensor, target: Tensor): Tens
   return one(call, 'Sub', no, one(call, 'Mul', target, logarithm(input)));
 }
 
+/** (1 − y)·x − ((w − 1)·y + 1)·ln σ(x), as `torch.export` decomposes it (torch/_decomp/decompositions.py). */
+function binaryCrossEntropyOfScores(call: AtenCall, input: Tensor, target: Tensor): Tensor {
+  const all = number(call, input, 1);
+  const product = one(call, 'Mul', one(call, 'Sub', all, target), input);
+  const logarithm = one(call, 'Log', one(call, 'Sigmoid', input));
+  const positive = call.tensor('pos_weight');
+  if (positive === undefined) return one(call, 'Sub', product, logarithm);
+  const above = one(call, 'Mul', one(call, 'Sub', positive, all), target);
+  return one(call, 'Sub', product, one(call, 'Mul', one(call, 'Add', above, all), logarithm));
+}
+
+/** Losses of elements, times their weights. */
+const withWeights =
+  (losses: (call: AtenCall, input: Tensor, target: Tensor) => Tensor) =>
+  (call: AtenCall, input: Tensor, target: Tensor): Tensor => {
+    const weight = call.tensor('weight');
+    const plain = losses(call, input, target);
+    return weight === undefined ? plain : one(call, 'Mul', plain, weight);
+  };
+
 export const lossOperators: Readonly<Record<string, LowerAten>> = {
   'cross_entropy_loss.default': crossEntropy,
   ...each(
@@ -84,11 +104,8 @@ export const lossOperators: Readonly<Record<string, LowerAten>> = {
   'l1_loss.default': pairwise((call, input, target) => one(call, 'Abs', one(call, 'Sub', input, target))),
   'smooth_l1_loss.default': pairwise(huber('beta')),
   'huber_loss.default': pairwise(huber('delta')),
-  'binary_cross_entropy.default': pairwise(binaryCrossEntropy),
-  // ln(1 + eˣ) − x·y.
-  'binary_cross_entropy_with_logits.default': pairwise((call, input, target) =>
-    one(call, 'Sub', one(call, 'Softplus', input), one(call, 'Mul', input, target)),
-  ),
+  'binary_cross_entropy.default': pairwise(withWeights(binaryCrossEntropy)),
+  'binary_cross_entropy_with_logits.default': pairwise(withWeights(binaryCrossEntropyOfScores)),
   // y·(ln y − x).
   'kl_div.default': pairwise((call, input, target) => {
     const isLogarithm = call.flag('log_target', false);
