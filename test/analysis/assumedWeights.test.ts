@@ -35,6 +35,14 @@ test.each([
 });
 
 test.each([
+  { added: 'Add(p, "onnx::Add_7")', isSaid: true },
+  { added: 'Add("onnx::Add_7", p)', isSaid: false },
+])('what the exporter folded may be a buffer where the model adds it: $added', ({ added, isSaid }) => {
+  const said = issuesOf('float[8] "onnx::Add_7"', `p = MatMul(h, layer_weight)\n  y = ${added}`);
+  expect(said.length).toBe(isSaid ? 1 : 0);
+});
+
+test.each([
   { stored: 'float[8] norm_weight', nodes: 'y = Mul(h, norm_weight)' },
   { stored: 'float[1,16,8] pos_embed', nodes: 'y = Add(h, pos_embed)' },
   { stored: 'float[8,8] projection', nodes: 'y = MatMul(h, projection)' },

@@ -26,6 +26,7 @@ import { issuesOfAssumedWeights } from './issuesOfAssumedWeights.ts';
 import { issuesOfComputedWeights } from './issuesOfComputedWeights.ts';
 import { issuesOfFusedOperators } from './issuesOfFusedOperators.ts';
 import { issuesOfLostCasts } from './issuesOfLostCasts.ts';
+import { issuesOfSequenceLengths } from './issuesOfSequenceLengths.ts';
 import { joinBatchStatistics } from './joinBatchStatistics.ts';
 import { joinSlices } from './joinSlices.ts';
 import { joinSplits } from './joinSplits.ts';
@@ -168,7 +169,7 @@ function* analyzeGraph({
   const graph = withOutsideAutocast(withInPlaceCalls(withCopies(promoted, callOf), callOf), callOf);
   yield;
   const { roles, parameters, frozen, uses } = findRoles(graph, captured, provided?.roles ?? new Map());
-  issues.push(...issuesOfComputedWeights(graph, parameters, uses));
+  issues.push(...issuesOfComputedWeights(graph, parameters, uses), ...issuesOfSequenceLengths(graph));
   // The exporters of PyTorch alone name stored tensors as the program does.
   if (model.producerName === 'pytorch') {
     issues.push(

@@ -4,8 +4,9 @@
  */
 
 import { formatCount } from '../model/format.ts';
-import { type Graph, isKnownShape } from '../model/graph.ts';
+import { type Graph, isKnownShape, type Value } from '../model/graph.ts';
 import type { Issue } from '../model/issue.ts';
+import { isAnonymousTensor } from '../model/tensorNames.ts';
 import { hasTrait } from '../operators/operatorFacts.ts';
 import type { Use } from './findRoles.ts';
 import type { Parameter } from './modelAnalysis.ts';
@@ -25,6 +26,7 @@ export function issuesOfAssumedWeights(
   const assumed = parameters.filter(({ name, elements }) => {
     const value = graph.values.get(name);
     if (elements === 1 || isGiven(name) || value?.literal === undefined) return false;
+    if (isAddedVector(graph, value)) return true;
     if (!isProgramsName(name) || weightNames.test(name)) return false;
     const isWeight = uses.get(name)?.asWeight === true && !isListLookedUp(graph, name);
     return !isWeight || tableNames.test(name);
@@ -35,6 +37,21 @@ export function issuesOfAssumedWeights(
   const elements = assumed.reduce((sum, parameter) => sum + parameter.elements, 0);
   const message = `The file does not say whether \`${first.name}\`${others} ${assumed.length === 1 ? 'is' : 'are'} trained: ${formatCount(elements)} elements are costed as parameters. If they are buffers, name them under \`freeze\`, or export with \`dynamo=True\`, which records it`;
   return [{ code: 'graph/assumed-weights', severity: 'information', message, value: first.name }];
+}
+
+/**
+ * Whether it is a vector that the exporter named and that the model adds to a product. The bias of a layer stands before the product;
+ * what was cast, cut or computed beforehand may be a parameter or a buffer (`final_logits_bias` of BART).
+ */
+function isAddedVector({ operators, values }: Graph, { name, type, consumers }: Value): boolean {
+  if (!isAnonymousTensor(name) || type.kind !== 'tensor' || !isKnownShape(type.shape)) return false;
+  const isVector = type.shape.slice(0, -1).every((size) => size === 1);
+  const isAdded = (index: number): boolean => {
+    const { type: reader, inputs = [] } = operators[index] ?? {};
+    const other = operators[values.get(inputs[0] ?? '')?.producer ?? -1];
+    return reader === 'Add' && inputs[1] === name && other?.type === 'MatMul';
+  };
+  return isVector && consumers.length > 0 && consumers.every(isAdded);
 }
 
 /** `layers.0.mix`, as against what exporters name. */

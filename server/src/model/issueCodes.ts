@@ -279,6 +279,11 @@ export const issueCodes = {
     explanation:
       'The TorchScript exporter writes neither `detach`, `clone` nor `torch.no_grad`, and merges equal calls. It matters where a file has a loss, or runs one layer several times. Gradients may then pass where the program stops them, and what runs twice on one value is costed once. An archive of torch.export has the program as it is written.',
   },
+  'graph/sequence-lengths': {
+    title: 'Recurrent layers are given the lengths of their sequences',
+    explanation:
+      'PyTorch packs such sequences (`pack_padded_sequence`) and computes only the steps that each of them has. The file has the padded tensor, and the lengths come with each batch. All sequences are costed at full length. Cost a length that is usual in your data.',
+  },
   'graph/checkpoint': {
     title: 'The exported program checkpoints activations',
     explanation:
