@@ -52,6 +52,29 @@ class Masked(nn.Module):
         return self.out(attended.transpose(1, 2).reshape(x.shape))
 
 
+class Chosen(nn.Module):
+    """One token, which the step chooses."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = nn.Linear(32, 32), nn.Linear(32, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        hidden = self.first(x)
+        return self.last(hidden[:, hidden.mean((0, 2)).argmax()])
+
+
+class Slopes(nn.Module):
+    """Slopes at random, which are kept."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = nn.Linear(32, 32), nn.Linear(32, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.last(F.rrelu(self.first(x), training=self.training))
+
+
 def scores() -> dict[str, Tensor]:
     return {"x": torch.randn(2, 12, 8), "y": torch.rand(2, 12, 16)}
 
@@ -65,6 +88,8 @@ NETWORKS = {
     "weighted": (lambda: Scores(True), scores),
     "masked": (lambda: Masked(False), masked),
     "one-head": (lambda: Masked(True), masked),
+    "chosen": (Chosen, lambda: {"x": torch.randn(2, 16, 32)}),
+    "slopes": (Slopes, lambda: {"x": torch.randn(2, 16, 32)}),
 }
 
 
@@ -93,7 +118,9 @@ def main() -> None:
         for node in program.graph.nodes:
             node.meta.pop("stack_trace", None)  # paths of the machine
         torch.export.save(program, FOLDER / f"{name}.pt2")
-        torch.onnx.export(program, (), str(FOLDER / f"{name}.default.onnx"), input_names=names, external_data=False)
+        if name != "slopes":  # which the default exporter does not know
+            path = str(FOLDER / f"{name}.default.onnx")
+            torch.onnx.export(program, (), path, input_names=names, external_data=False)
         training = torch.onnx.TrainingMode.TRAINING
         legacy = str(FOLDER / f"{name}.legacy.onnx")
         torch.onnx.export(network, given, legacy, input_names=names, training=training, dynamo=False)

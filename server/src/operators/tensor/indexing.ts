@@ -290,11 +290,13 @@ function gatherCost(context: CostContext): OperatorCost {
   const indices = context.input(1);
   const output = context.output(0);
   if (table === undefined || indices === undefined || output === undefined) return unknownShapeCost;
-  if (indices.elements === 1 && indices.dimensions.length === 0 && context.inputContent(1) !== undefined) {
+  // `aten::embedding` takes a matrix; what is chosen from more axes (experts) is copied, as `GatherND` does.
+  const isEmbedding = table.dimensions.length === 2 && context.int('axis', 0) === 0;
+  // An index without axes is `select`, a view, also where the step computes it (torch/csrc/autograd/python_variable_indexing.cpp).
+  if (indices.dimensions.length === 0 && (!isEmbedding || context.inputContent(1) !== undefined)) {
     return viewCost(context, 'scatter');
   }
-  // `aten::embedding` takes a matrix; what is chosen from more axes (experts) is copied, as `GatherND` does.
-  if (table.dimensions.length !== 2 || context.int('axis', 0) !== 0) {
+  if (!isEmbedding) {
     return copyCost(context, { read: output.elements, saved: [savedInput(1)], scatters: true });
   }
   const read = trafficOfElements(table, output.elements);

@@ -63,6 +63,16 @@ const prelu: LowerAten = (call) => {
   return call.emit('PRelu', [self, ...slope]);
 };
 
+/** Slopes are drawn for each element in training, which keeps them; their mean else (aten/src/ATen/native/cuda/RreluWithNoise.cu). */
+const randomSlopes: LowerAten = (call) => {
+  const self = call.tensor('self');
+  if (self === undefined) return undefined;
+  if (call.flag('training', false))
+    return call.emit('PRelu', [self, ...call.emit('RandomUniformLike', [self])]);
+  const slope = (call.numberOr('lower', 1 / 8) + call.numberOr('upper', 1 / 3)) / 2;
+  return call.emit('LeakyRelu', [self], { alpha: float(slope) });
+};
+
 const shaped = (call: AtenCall, ...[tensor, sizes]: [Parameters<AtenCall['cast']>[0], readonly number[]]) =>
   call.emit('Reshape', [tensor, call.integers(sizes)]);
 
@@ -139,6 +149,7 @@ export const activationOperators: Readonly<Record<string, LowerAten>> = {
   'softplus.default': softplus,
   'glu.default': glu,
   ...each(['prelu.default', '_prelu_kernel.default'], prelu),
+  ...each(['rrelu.default', 'rrelu_.default'], randomSlopes),
   ...each(['softmax.int', '_softmax.default', 'special_softmax.int'], softmax('Softmax')),
   ...each(['log_softmax.int', '_log_softmax.default', 'special_log_softmax.int'], softmax('LogSoftmax')),
   ...each(['dropout.default', 'dropout_.default', 'native_dropout.default'], dropout('train')),
