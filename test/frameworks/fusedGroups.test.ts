@@ -95,7 +95,7 @@ function graphOf(
   for (const [index, [, , output, shape]] of nodes.entries()) define(output, shape, 'activation', index);
   const graph: Graph = {
     name: layerType,
-    inputs: inputs.map(([name]) => name),
+    inputs: inputs.flatMap(([name, , role]) => (role === 'activation' ? [name] : [])),
     outputs: ['out'],
     operators: nodes.map(([type, used, output], index) => ({
       index,
