@@ -15,8 +15,8 @@ export interface LayoutRules {
   readonly overlap?: (options: ReadonlyMap<string, string>, group: TensorGroup) => TensorOverlap | undefined;
   /** The option that turns it on: true or false. */
   readonly overlapOption?: string;
-  /** Whether a row goes once to each GPU and each node that has some of its experts; left out, once for each expert. */
-  readonly sendsRowsOnce?: (options: ReadonlyMap<string, string>) => boolean;
+  /** With this option a row goes once to each GPU and each node that has some of its experts; else once for each expert. */
+  readonly rowsOnce?: { readonly option: string; readonly value: string };
   /** Micro-batches of a step with interleaved stages are a multiple of ranks. */
   readonly wholeRounds?: true;
 }

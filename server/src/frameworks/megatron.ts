@@ -77,7 +77,7 @@ export const megatron: FrameworkEntry = {
     overlap: (options, { sequence, crossesNodes }) =>
       options.get('tp-comm-overlap') === 'true' && sequence && !crossesNodes ? userBuffers : asyncBackward,
     overlapOption: 'tp-comm-overlap',
-    sendsRowsOnce: (options) => options.get('moe-token-dispatcher') === 'flex',
+    rowsOnce: { option: 'moe-token-dispatcher', value: 'flex' },
   },
   overlaps:
     'input: read, decoded and copied ahead; gradients: after backward, with `overlap-grad-reduce` in buckets during it; parameters of the distributed optimizer: after the update, with `overlap-param-gather` ahead of their use; collectives of tensor parallelism: some of backward beside products; update: after all',

@@ -1,6 +1,7 @@
 /** What is said of a layout is so when the advised layout is costed by itself. */
 
 import { describe, expect, it } from 'vitest';
+import { openLayerSpec } from '../../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../../server/src/estimate/estimateModel.ts';
 import { formatBytes, formatPercent, formatTime } from '../../../server/src/model/format.ts';
 import { gpuMemory } from '../../../server/src/model/gpuMemory.ts';
@@ -224,4 +225,31 @@ describe('layers that stay whole', () => {
     );
     expect(finding?.message).toContain('Megatron-LM copies such heads, which is not costed');
   });
+});
+
+it('advises Megatron to send rows of experts once to each node, where that is faster', () => {
+  const spec = `dims: { batch: 1, seq: 4096, d: 4096 }
+inputs:
+  tokens: int64[batch, seq]
+layers:
+  - embed: Embedding(32000, d)
+  - experts: MixtureOfExperts(d, 1536, num_experts=32, top_k=8, gated=True)
+  - head: Linear(d, 32000, bias=False)
+`;
+  const adviceOf = (options: Readonly<Record<string, string>>) => {
+    const { cost, issues } = estimateModel(openLayerSpec(spec, 'm.layers.yaml'), [
+      {
+        ...{ cluster: 'dgx-h100', gpus: 32, batch: 1, precision: 'bf16', parallel: { expert: 32 } },
+        framework: { name: 'megatron', options: { 'distributed-optimizer': 'true', ...options } },
+        thresholds: { 'expert-communication': 0.05 },
+      },
+    ]);
+    if (cost === undefined) throw new Error(issues.map(({ message }) => message).join('\n'));
+    return { step: cost.totals.time.step, fix: findingOf(cost, 'findings/expert-communication')?.fix };
+  };
+  const [copies, once] = [adviceOf({}), adviceOf({ 'moe-token-dispatcher': 'flex' })];
+  expect(copies.fix).toBe(
+    `Send each row once to a node (\`moe-token-dispatcher=flex\` of \`megatron\`), which takes ${formatTime(once.step ?? expect.fail())} a step instead of ${formatTime(copies.step ?? expect.fail())}`,
+  );
+  expect(once.fix).not.toContain('flex');
 });

@@ -1,5 +1,6 @@
 /** What is wrong with how experts are shared: all-to-alls that take long, and experts that are chosen more often than others. */
 
+import { findFramework, optionValues } from '../../frameworks/registry.ts';
 import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
@@ -21,6 +22,7 @@ function expertCommunication(step: LaidOutStep): readonly Finding[] {
     nodes === 1
       ? ''
       : `. The ${expert} GPUs of a group lie on ${nodes} nodes of ${cluster.gpusPerNode.value}`;
+  const once = withRowsOnce(step);
   const [best] = [2, 4, 8]
     .filter((part) => expert % part === 0)
     .flatMap((part) => changed(step, { expert: expert / part }) ?? [])
@@ -33,12 +35,29 @@ function expertCommunication(step: LaidOutStep): readonly Finding[] {
       layer: '',
       message: `All-to-alls of expert parallelism take ${formatPercent(share)} of the step (${formatTime(seconds(time))}), and nothing computes meanwhile${across}`,
       fix:
-        best === undefined
-          ? 'No smaller group that fits in memory is faster: use faster links between the GPUs of a group'
-          : `${best.parallel.expert === 1 ? 'Leave `ep` out' : `Use \`ep=${best.parallel.expert}\``}, which takes ${timeOf(best)} a step of as many samples instead of ${timeOf(step)}`,
+        once !== undefined && once.times.step <= (best?.times.step ?? times.step)
+          ? `Send each row once to a node (${optionText(step)}), which takes ${timeOf(once)} a step instead of ${timeOf(step)}`
+          : best === undefined
+            ? 'No smaller group that fits in memory is faster: use faster links between the GPUs of a group'
+            : `${best.parallel.expert === 1 ? 'Leave `ep` out' : `Use \`ep=${best.parallel.expert}\``}, which takes ${timeOf(best)} a step of as many samples instead of ${timeOf(step)}`,
     },
   ];
 }
+
+/** The step where its framework sends rows once to each node, and does not yet; `undefined` where that is no shorter. */
+function withRowsOnce(step: LaidOutStep): LaidOutStep | undefined {
+  const { framework } = step.scenario;
+  const rows = findFramework(framework.name)?.layout?.rowsOnce;
+  if (rows === undefined || optionValues(framework).get(rows.option) === rows.value) return undefined;
+  const chosen = { ...framework, options: { ...framework.options, [rows.option]: rows.value } };
+  const after = changed(step, {}, { framework: chosen });
+  return after !== undefined && after.times.step < step.times.step && fits(after) ? after : undefined;
+}
+
+const optionText = ({ scenario: { framework } }: LaidOutStep): string => {
+  const rows = findFramework(framework.name)?.layout?.rowsOnce;
+  return `\`${rows?.option}=${rows?.value}\` of \`${framework.name}\``;
+};
 
 /** The time that a step with experts chosen equally often does not take. */
 function busiestExperts(step: LaidOutStep): readonly Finding[] {

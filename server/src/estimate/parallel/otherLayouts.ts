@@ -5,6 +5,7 @@ import { itemAt } from '../../model/at.ts';
 import { formatCount, formatTime } from '../../model/format.ts';
 import { gpusPerCopy, type ParallelScenario, type Scenario } from '../../model/scenario.ts';
 import { seconds } from '../../model/units.ts';
+import { expertsOverCopies } from '../../parallel/expertGroups.ts';
 import { fitsAtBest } from '../memory/reservedMemory.ts';
 import { passesOf } from '../plan/stepPlan.ts';
 import { type LaidOutStep, layOutStep } from './laidOutStep.ts';
@@ -22,7 +23,8 @@ export function changed(
   const [before, after] = [step.parallel, parallel].map(gpusPerCopy);
   if (before === undefined || after === undefined || step.scenario.gpus % after !== 0) return undefined;
   // Experts are shared among the GPUs that add up gradients.
-  if ((step.scenario.gpus / (parallel.tensor * parallel.pipeline)) % parallel.expert !== 0) return undefined;
+  if ((step.scenario.gpus / (parallel.tensor * parallel.pipeline)) % expertsOverCopies(parallel) !== 0)
+    return undefined;
   // Fewer copies have more passes each, so that a step has as many samples; a part of a pass cannot be.
   const passes = (passesOf(step.scenario) * after) / before;
   const { framework } = { ...step.scenario, ...change };

@@ -147,7 +147,7 @@ function timed(
     lowered,
     cluster,
     (axis) => groups[axis],
-    rules?.sendsRowsOnce?.(options),
+    rules?.rowsOnce !== undefined && options.get(rules.rowsOnce.option) === rules.rowsOnce.value,
   );
   const overlap = rules?.overlap?.(options, { sequence, crossesNodes: groups.tensor.nodes > 1 });
   const once = [
