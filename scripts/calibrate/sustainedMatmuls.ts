@@ -50,7 +50,7 @@ export function heldOut(step: LanguageStep, steps: readonly LanguageStep[]): num
     (other) => isFitted(other) && other.curve === step.curve && sourceOf(other) !== sourceOf(step),
   );
   const { predicted, matmuls } = step;
-  return predicted - matmuls.predicted + factorOf(others) * matmuls.alone;
+  return predicted - matmuls.predicted + matmuls.alone + (factorOf(others) - 1) * matmuls.active;
 }
 
 const besideMatmuls = ({ predicted, matmuls }: LanguageStep): number => predicted - matmuls.predicted;
@@ -90,7 +90,10 @@ function factorOf(steps: readonly LanguageStep[]): number {
   const parts = sources.map((source) => {
     const factors = steps
       .filter((step) => sourceOf(step) === source)
-      .map(({ measured, predicted, matmuls }) => (measured - predicted + matmuls.predicted) / matmuls.alone)
+      .map(
+        ({ measured, predicted, matmuls }) =>
+          1 + (measured - predicted + matmuls.predicted - matmuls.alone) / matmuls.active,
+      )
       .sort((a, b) => a - b);
     const at = (index: number): number => factors[index] ?? 1;
     const middle = (at(Math.floor((factors.length - 1) / 2)) + at(Math.ceil((factors.length - 1) / 2))) / 2;

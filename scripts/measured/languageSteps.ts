@@ -9,6 +9,7 @@ import {
   timesOf,
 } from '../../server/src/estimate/plan/stepPlan.ts';
 import { hasOlderMatmuls } from '../../server/src/frameworks/pytorch/releases.ts';
+import { activeShare } from '../../server/src/hardware/correctedTime.ts';
 import { curvesOf } from '../../server/src/hardware/curves.ts';
 import { isMatmulKind, kernelKind } from '../../server/src/hardware/kernelKind.ts';
 import { kernelTime, uncorrectedTime } from '../../server/src/hardware/kernelTime.ts';
@@ -35,8 +36,11 @@ export interface LanguageStep {
   /** 80 % of what is measured should lie within, in seconds. */
   readonly range: Range;
   readonly shares: StepShares;
-  /** Seconds of its matmuls on tensor cores: as predicted, and as their curve has them one at a time. */
-  readonly matmuls: { readonly predicted: number; readonly alone: number };
+  /**
+   * Seconds of its matmuls on tensor cores: as predicted, as their curve has them one at a time, and how many of these the GPU draws as
+   * much power as at its limit.
+   */
+  readonly matmuls: { readonly predicted: number; readonly alone: number; readonly active: number };
 }
 
 /** `folder`: where the measured tables are. Throws where a row cannot be costed whole: its graph lies in the project. */
@@ -73,12 +77,14 @@ function predictedStep(row: MeasuredRow, open: OpenGraph): LanguageStep {
 
 function matmulsOf(plan: StepPlan): LanguageStep['matmuls'] {
   const { gpu } = plan.cluster;
-  let [predicted, alone] = [0, 0];
+  let [predicted, alone, active] = [0, 0, 0];
   for (const kernel of kernelsOfPasses(plan.lowered)) {
     if (!isMatmulKind(kernelKind(kernel))) continue;
     predicted += kernelTime(gpu, kernel).time;
-    alone += uncorrectedTime(gpu, kernel);
+    const own = uncorrectedTime(gpu, kernel);
+    alone += own;
+    active += own * activeShare(gpu, kernel, own);
   }
   const passes = passesOf(plan.scenario);
-  return { predicted: predicted * passes, alone: alone * passes };
+  return { predicted: predicted * passes, alone: alone * passes, active: active * passes };
 }

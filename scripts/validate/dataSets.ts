@@ -50,6 +50,21 @@ export const dataSets: readonly DataSet[] = [
     held: unseen,
   },
   {
+    title: 'gpt-fast, decode of Llama as CUDA graphs, A100 and MI250X',
+    file: 'steps-generate.csv',
+    accepts: () => true,
+    graph: ({ model }) => `measured/models/decode/${model}.config.json`,
+    request: (row) => ({
+      ...scenarioOfRow(row),
+      cluster: row.gpu ?? '',
+      mode: 'inference',
+      past: numberIn(row, 'past'),
+    }),
+    target: { statistic: 'mean', most: 0.15 },
+    peer: '',
+    held: unseen,
+  },
+  {
     title: 'NeuSight, training, NVIDIA',
     file: 'steps-neusight.csv',
     accepts: (row) => isTraining(row) && !isAmd(row),

@@ -1,6 +1,8 @@
 /** `torch.compile` against Inductor and AOTAutograd themselves (`measured/compiled-graphs.csv`), and by what must hold. */
 
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
+import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
+import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import { columnStages } from '../../server/src/frameworks/pytorch/compiled/columnStages.ts';
 import { fuse } from '../../server/src/frameworks/pytorch/compiled/fuse.ts';
 import { keptOf } from '../../server/src/frameworks/pytorch/compiled/keep.ts';
@@ -137,4 +139,22 @@ test('CUDA graphs leave the host little to do, and a launch time that is given h
   expect(launch({ compile: 'true' })).toBeCloseTo(5, 9);
   expect(launch({ compile: 'reduce-overhead' })).toBeCloseTo(0.1, 9);
   expect(launch({ compile: 'true', 'launch-us': '40' })).toBeCloseTo(40, 9);
+});
+
+it('a lookup reads its rows, and not the table, in whatever kernel it is part of', () => {
+  // 16 tokens of a table of 50,000 rows; the norm reads them with the kernel that looks them up.
+  const spec = `inputs:\n  tokens: int64[2, 8]\nlayers:\n  - embed: Embedding(50000, 64)\n  - norm: RMSNorm(64)\n  - head: Linear(64, 8)\n`;
+  const { training } = estimateModel(openLayerSpec(spec, 'm.layers.yaml'), [
+    { cluster: 'dgx-a100', gpus: 1, precision: 'fp32', mode: 'inference' },
+  ]);
+  if (training === undefined) throw new Error('not costed');
+  const compiled = resolveFramework({ name: 'pytorch-ddp', options: { compile: 'true' } }).behaviour;
+  const { operators } = compiled.lower(training, 'fp32', 'inference');
+  const generated = operators
+    .flatMap((each) => each?.forward ?? [])
+    .filter(({ matmuls }) => matmuls === undefined);
+  // Rows, tokens, the scale and the result of a normalization, each once; 4 bytes a number, 8 a token.
+  const moved = generated.reduce((total, { bytes }) => total + bytes, 0);
+  expect(moved).toBeLessThan(2 * (2 * 16 * 64 * 4 + 16 * 8 + 64 * 4));
+  expect(moved).toBeGreaterThanOrEqual(2 * 16 * 64 * 4);
 });

@@ -48,7 +48,8 @@ export function bridgeSets(root: string, table: readonly MeasuredRow[]): readonl
       }),
     },
     {
-      title: 'of mixtures of experts: Qwen3, DeepSeek-V3 and GPT-OSS on 8 to 256 H100 to GB300, BF16 and FP8',
+      title:
+        'Mixtures in Megatron Bridge: Qwen3, DeepSeek-V3 and GPT-OSS on 8 to 256 H100 to GB300, BF16 and FP8',
       cases: rows.flatMap((row) => {
         const config = mixtures[row.model ?? ''];
         if (config === undefined) return [];

@@ -21,7 +21,9 @@ export function corrected(gpu: GpuProfile, work: KernelWork, body: BodyTime): Bo
   const correction = findCorrection(gpu, environment);
   if (correction === undefined || correction.distance > body.distance) {
     const matmuls = isMatmulKind(kind) ? sustainedOn(gpu, work, environment) : undefined;
-    return matmuls === undefined ? body : { ...stretched(gpu, work, body, matmuls), origin: matmuls };
+    if (matmuls === undefined) return body;
+    const factor = 1 + (matmuls.factor - 1) * activeShare(gpu, work, body.time);
+    return { ...stretched(gpu, work, body, { ...matmuls, factor }), origin: matmuls };
   }
   const factor = correction.factors.get(kind);
   if (factor === undefined) return body;
@@ -48,6 +50,17 @@ function stretched(
     high: time * Math.max(1, ratio.high),
   };
 }
+
+/**
+ * How much of the time of a matmul the GPU draws as much power as one at its limit: what reaches half of the peak does all the time.
+ * Matmuls that wait for memory, as those of a decode step, draw less. That it is half is an assumption: large ones reach more.
+ */
+export function activeShare(gpu: GpuProfile, { dtype, flops: matmuls }: KernelWork, time: number): number {
+  const peak = computePath(gpu, dtype).peak / gpu.sustainedCompute.value;
+  return time === 0 ? 1 : Math.min(1, matmuls / (enough * peak) / time);
+}
+
+const enough = 0.5;
 
 /**
  * Where a GPU multiplies without a pause it reaches its limit of power and lowers its clock, and what travels beside a

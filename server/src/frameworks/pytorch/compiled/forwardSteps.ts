@@ -82,6 +82,13 @@ function addSteps(graph: CompiledGraph, operator: Operator, steps: Step[], copie
       steps.push({ ...common, kind: 'window', domain: written });
       return;
     case 'embedding':
+      steps.push({
+        ...common,
+        kind: 'pointwise',
+        domain: written,
+        reads: lookedUp(graph, operator, written),
+      });
+      return;
     case 'pointwise':
       if (hasTrait(operator, 'joins')) {
         addPieces(graph, operator, steps);
@@ -89,6 +96,15 @@ function addSteps(graph: CompiledGraph, operator: Operator, steps: Step[], copie
       }
       steps.push({ ...common, kind: 'pointwise', domain: written });
   }
+}
+
+/** Of a table the rows that are looked up, whoever reads them. */
+function lookedUp(graph: CompiledGraph, operator: Operator, elements: number): readonly string[] {
+  const [table = ''] = operator.inputs;
+  const stored = graph.eager.storage(table);
+  const size = graph.bytesOf(stored);
+  const rows = Math.min(size, (elements * size) / Math.max(1, graph.elementsOf(stored)));
+  return graph.readsOf(operator).map((name) => (name === stored ? extra(`rows of ${name}`, rows) : name));
 }
 
 /**
