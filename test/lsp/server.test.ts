@@ -405,6 +405,25 @@ it('answers what was asked before a change as well as what is asked after it', a
   for (const answer of answers) expect(answer[0]?.text).toMatch(/^65\.5 kFLOP/);
 });
 
+it('asks an editor to request hints again where anything but its typing changed them', async () => {
+  const { open, change, changeSettings, hints, estimates } = await start();
+  const refreshes = (): number => client?.hintRefreshes ?? Number.NaN;
+  await open(specUri, 'layer-spec', spec);
+  await expect.poll(refreshes).toBe(1);
+  await change(specUri, 2, spec.replaceAll('512', '256'));
+  await expect.poll(() => estimates.length).toBe(2);
+  await hints(specUri);
+  expect(refreshes()).toBe(1);
+  await changeSettings({ batch: 2 });
+  await expect.poll(refreshes).toBe(2);
+  // A key that is typed before the settings have taken effect hides nothing of them.
+  await changeSettings({ batch: 4 });
+  await change(specUri, 3, spec.replaceAll('512', '128'));
+  await expect.poll(refreshes).toBe(3);
+  // Four samples, each of which takes 65.5 kFLOP.
+  expect((await hints(specUri))[0]?.text).toMatch(/^262 kFLOP/);
+});
+
 it('keeps the last good numbers while a line is half written', async () => {
   const { open, change, hints, diagnostics } = await start();
   await open(specUri, 'layer-spec', spec);

@@ -46,6 +46,8 @@ export interface TestClient {
   /** Files that the server asked for, and the addresses whose settings it asked for. */
   readonly reads: string[];
   readonly settingsAsked: (string | undefined)[];
+  /** How often it asked the client to request hints again. */
+  hintRefreshes: number;
   /** Options of what the server registered at run time. */
   readonly registered: unknown[];
   open(uri: string, languageId: string, text: string): Promise<void>;
@@ -103,6 +105,7 @@ export async function connect(
     refreshedContent: [],
     reads: [],
     settingsAsked: [],
+    hintRefreshes: 0,
     registered: [],
     open: (uri, languageId, text) =>
       connection.sendNotification('textDocument/didOpen', {
@@ -162,7 +165,10 @@ export async function connect(
     client.settingsAsked.push(...items.map(({ scopeUri }) => scopeUri));
     return items.map(() => client.settings);
   });
-  connection.onRequest('workspace/inlayHint/refresh', () => null);
+  connection.onRequest('workspace/inlayHint/refresh', () => {
+    client.hintRefreshes += 1;
+    return null;
+  });
   connection.onRequest('workspace/codeLens/refresh', () => null);
   connection.onRequest('workspace/workspaceFolders', () => [{ uri: 'file:///models', name: 'models' }]);
   connection.onRequest(
@@ -209,7 +215,7 @@ export async function connect(
     initializationOptions: { readsBytes: true, hasCommands: true, trusted: true, ...options.initialization },
   });
   await connection.sendNotification('initialized', {});
-  return { ...client, capabilities: answer.capabilities };
+  return Object.assign(client, { capabilities: answer.capabilities });
 }
 
 /** The address of the text of a binary model. */

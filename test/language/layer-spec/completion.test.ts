@@ -56,6 +56,7 @@ it.each([
   ['parameters of a block after sizes', 'pair(|', ['d', 'heads', 'batch', 'width=', 'ratio=']],
   ['layers above after `from`', 'Linear(d, d) from |', ['second', 'first', 'x']],
   ['others after a comma', 'add() from second, |', ['first', 'x']],
+  ['others, and the one that is being written', 'add() from second, first|', ['first', 'x']],
   ['dims for the repetition', 'Linear(d, d) * |', ['batch', 'd', 'heads']],
   ['what may follow a call', 'Linear(d, d) |', ['from', 'frozen', 'recompute', 'precision']],
   ['values of a mark', 'Linear(d, d) precision=|', ['fp32', 'tf32', 'fp16']],
