@@ -130,6 +130,27 @@ describe.each(['gpipe', '1f1b'] as const)('%s', (name) => {
   });
 });
 
+/** Whatever the order: each rank computes forward and backward of every micro-batch on each of its stages once. */
+it.each([
+  ['gpipe', 1],
+  ['1f1b', 1],
+  ['interleaved-1f1b', 3],
+  ['looped-bfs', 2],
+  ['zb-h1', 1],
+  ['zb-h2', 1],
+  ['zb-v', 2],
+  ['v-half', 2],
+  ['v-min', 2],
+] as const)('a rank of %s is busy for m·v·(F + B)', (name, chunks) => {
+  const shape = { ranks: 4, microBatches: 8, forward: 3, backward: 7, weight: 2, chunks };
+  const timeline = timelineOf(name, shape, 5);
+  expect(Array.from(timeline?.busy ?? [])).toEqual(Array(4).fill(8 * chunks * (3 + 7)));
+  for (const [rank, actions] of (timeline?.actions ?? []).entries()) {
+    const computed = actions.reduce((sum, { start, end }) => sum + end - start, 0);
+    expect(computed).toBe(timeline?.busy[rank]);
+  }
+});
+
 /** Narayanan et al., arXiv:2104.04473, section 2.2: m·v·(F + B) + (p − 1)·(F + B) of a chunk. */
 it.each(['interleaved-1f1b', 'looped-bfs'] as const)(
   'the bubble of %s is (p − 1)·(F + B) of a chunk',
