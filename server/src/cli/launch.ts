@@ -11,7 +11,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { Script } from 'node:vm';
-import { optionsOfShortRun } from './shortRun.ts';
+import { optionsOfShortRun, optionsOfStart, secondsOfStart } from './shortRun.ts';
 
 const folder = import.meta.dirname;
 const file = join(folder, 'main.js');
@@ -22,8 +22,14 @@ const script = new Script(
     cachedData: readCache(),
   },
 );
-// After the script is made: a cache is taken only by a V8 with the flags of its maker. A server is no short run.
-if (process.argv[2] !== 'lsp' && process.argv[2] !== 'mcp') {
+// After the script is made: a cache is taken only by a V8 with the flags of its maker. A server is no short run, but its start is.
+if (process.argv[2] === 'lsp') {
+  const { first, after } = optionsOfStart(process.versions.node);
+  for (const option of first) setFlagsFromString(option);
+  setTimeout(() => {
+    for (const option of after) setFlagsFromString(option);
+  }, secondsOfStart * 1000).unref();
+} else if (process.argv[2] !== 'mcp') {
   for (const option of optionsOfShortRun(process.versions.node)) setFlagsFromString(option);
 }
 script.runInThisContext()({}, createRequire(file), file, folder);

@@ -26,3 +26,21 @@ const sinceNode20: readonly string[] = [
 
 /** Only what stays hot for long is optimized: a function runs 30 times as much bytecode before V8 looks whether to. */
 const lateOptimization = '--interrupt-budget=2000000';
+
+/**
+ * Options for the first seconds of a server, and those that take them back: a third of the processor time until the first hints
+ * of a large model was optimizing code that ran once, on cores that the editor needs to start. Source: `npm run bench`.
+ */
+export function optionsOfStart(version: string): {
+  readonly first: readonly string[];
+  readonly after: readonly string[];
+} {
+  const isKnown = Number(version.split('.')[0]) === 20;
+  return isKnown ? { first: [lateOptimization], after: [usualOptimization] } : { first: [], after: [] };
+}
+
+/** Within which a first model is opened. */
+export const secondsOfStart = 10;
+
+/** The default of V8 11.3, of Node 20. */
+const usualOptimization = '--interrupt-budget=67584';
