@@ -6,6 +6,7 @@ import { type MeasuredRow, readMeasured } from '../../measured/readMeasured.ts';
 import { type JudgedActivations, judgeActivations } from './activationMemory.ts';
 import { bridgeSets } from './bridgeSets.ts';
 import { type JudgedLayouts, judgeLayouts, type LayoutSet } from './layoutSet.ts';
+import { loraSet } from './loraSet.ts';
 import { bloomSet, libaiSet, mlperfSet, recipeSet, vTrainSet } from './megatronSets.ts';
 import { torchtitanSet } from './torchtitanSet.ts';
 
@@ -13,6 +14,10 @@ export interface PublishedLayouts {
   readonly sets: readonly JudgedLayouts[];
   readonly activations: JudgedActivations;
 }
+
+/** Tables that other parts of the page read, too. */
+const bridge = 'megatron_bridge_llm.csv';
+const mlperf = 'mlperf_training.csv';
 
 /** `undefined` where a table is absent. */
 export function publishedLayouts(root: string, shared: string): PublishedLayouts | undefined {
@@ -24,15 +29,18 @@ export function publishedLayouts(root: string, shared: string): PublishedLayouts
     ['mlperf_llm.csv', mlperfSet],
     ['libai_3d.csv', libaiSet],
   ];
-  const bridge = join(shared, 'measured/megatron_bridge_llm.csv');
-  if (tables.some(([file]) => !existsSync(join(folder, file))) || !existsSync(bridge)) return undefined;
+  const beside = join(shared, 'measured');
+  const files = [
+    ...tables.map(([file]) => join(folder, file)),
+    ...[bridge, mlperf].map((file) => join(beside, file)),
+  ];
+  if (!files.every((file) => existsSync(file))) return undefined;
   return {
     sets: [
       judgeLayouts(vTrainSet(readMeasured(join(root, 'measured'), 'steps-vtrain.csv'))),
       ...tables.map(([file, set]) => judgeLayouts(set(readMeasured(folder, file)))),
-      ...bridgeSets(root, readMeasured(join(shared, 'measured'), 'megatron_bridge_llm.csv')).map(
-        judgeLayouts,
-      ),
+      ...bridgeSets(root, readMeasured(beside, bridge)).map(judgeLayouts),
+      judgeLayouts(loraSet(root, readMeasured(beside, mlperf))),
     ],
     activations: judgeActivations(readMeasured(folder, 'korthikanti_memory.csv')),
   };
