@@ -26,8 +26,15 @@ if (paths.length === 0) {
 }
 
 const rooms = new Set(paths.map((path) => path.split('/')[2]));
-/** Beside those of its own name: pages of findings are tests of what an estimate says. */
-const furtherTests = { estimate: ['test/finding-pages'] };
+/**
+ * Beside those of its own name: pages of findings are tests of what an estimate says, models that ONNX and PyTorch recorded of what
+ * operators infer and frameworks keep.
+ */
+const furtherTests = {
+  estimate: ['test/finding-pages'],
+  operators: ['test/validation/conformance.test.ts', 'test/validation/shapeInference.test.ts'],
+  frameworks: ['test/estimate/savedActivations.test.ts', 'test/estimate/savedByCheckpoint.test.ts'],
+};
 const tests =
   values.tests?.split(',') ?? [...rooms].flatMap((room) => [`test/${room}`, ...(furtherTests[room] ?? [])]);
 /** A fault is turned on in one process: not in those that these start, which run a bundle. */

@@ -2,10 +2,11 @@
 
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import vm from 'node:vm';
 import { build } from 'esbuild';
+import { root } from '../setup/project.mjs';
 
 const require = createRequire(import.meta.url);
 
@@ -20,7 +21,7 @@ export async function plainBundle(contents, resolveDir) {
     target: 'node20',
     logLevel: 'error',
     external: ['fast-check'],
-    plugins: [plainTests],
+    plugins: [plainTests(resolveDir)],
   });
   const program = new vm.Script(
     `(require) => { const module = { exports: {} }; const exports = module.exports; ${outputFiles[0].text}; return module.exports; }`,
@@ -29,18 +30,22 @@ export async function plainBundle(contents, resolveDir) {
   return () => program.runInThisContext()(require);
 }
 
-const plainTests = {
+/** A copy of the project says it lies where the project does, beside `../shared`. */
+const plainTests = (folder) => ({
   name: 'plain-tests',
   setup(builder) {
     builder.onResolve({ filter: /^vitest$/ }, () => ({ path: 'vitest', namespace: 'plain' }));
     builder.onLoad({ filter: /.*/, namespace: 'plain' }, () => ({
       contents: 'module.exports = globalThis.plainVitest;',
     }));
-    builder.onLoad({ filter: /\.ts$/ }, ({ path }) => ({
-      contents: readFileSync(path, 'utf8')
-        .replaceAll('import.meta.dirname', JSON.stringify(dirname(path)))
-        .replaceAll('import.meta.url', JSON.stringify(pathToFileURL(path).href)),
-      loader: 'ts',
-    }));
+    builder.onLoad({ filter: /\.ts$/ }, ({ path }) => {
+      const original = join(root, relative(folder, path));
+      return {
+        contents: readFileSync(path, 'utf8')
+          .replaceAll('import.meta.dirname', JSON.stringify(dirname(original)))
+          .replaceAll('import.meta.url', JSON.stringify(pathToFileURL(original).href)),
+        loader: 'ts',
+      };
+    });
   },
-};
+});
