@@ -7,6 +7,7 @@ import {
   type CostedLayout,
   LayoutBounds,
   leastWith,
+  withoutWaits,
 } from '../../../server/src/estimate/planner/layoutBound.ts';
 import { seconds } from '../../../server/src/model/units.ts';
 
@@ -94,7 +95,21 @@ test('copies that update all are no faster than those that share the update', ()
   expect(bounds.areCopiesTooSlow(degrees)).toBe(true);
 });
 
-test('another schedule waits for a part of the bubble, and chunks hide what is exchanged', () => {
+test('copies that took twice as long elsewhere take half as much longer here', () => {
+  const bounds = new LayoutBounds(3);
+  const framework = { name: 'deepspeed-zero', options: { stage: '1' } };
+  const layout = costed(framework.name, 10);
+  const { scenario } = layout.cost;
+  bounds.learn({ ...layout, cost: { ...layout.cost, scenario: { ...scenario, framework } } });
+  bounds.list(costed('faster', 8));
+  const { degrees } = asked(1);
+  expect(bounds.areCopiesTooSlow(degrees, layout.microBatch)).toBe(false);
+  bounds.learn(costed('pytorch-ddp', 20));
+  // 1.5 times 10 s is more than 1.3 times 8 s.
+  expect(bounds.areCopiesTooSlow(degrees, layout.microBatch)).toBe(true);
+});
+
+test('another schedule waits for a part of the bubble, and chunks for a part of what is exchanged', () => {
   const { cost: own } = costed('megatron', 10);
   const parallel = {
     ...{
@@ -113,6 +128,9 @@ test('another schedule waits for a part of the bubble, and chunks hide what is e
   const least = (chunks: number, schedule: 'zb-h1' | 'zb-v' | 'interleaved-1f1b') =>
     leastWith({ step: 10, cost }, { chunks, schedule });
   expect(least(1, 'zb-h1')).toBeCloseTo(8, 9);
-  expect(least(2, 'interleaved-1f1b')).toBeCloseTo(7.5, 9);
-  expect(least(2, 'zb-v')).toBeCloseTo(6, 9);
+  expect(least(2, 'interleaved-1f1b')).toBeCloseTo(8, 9);
+  // Of four chunks a quarter of both is left.
+  expect(least(4, 'interleaved-1f1b')).toBeCloseTo(7, 9);
+  expect(least(2, 'zb-v')).toBeCloseTo(6.5, 9);
+  expect(withoutWaits({ step: 10, cost })).toBeCloseTo(6, 9);
 });

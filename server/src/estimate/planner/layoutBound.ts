@@ -10,7 +10,7 @@
 import type { ParallelScenario } from '../../model/scenario.ts';
 import type { StepCost } from '../../model/stepCost.ts';
 import { runtimeReserve } from '../memory/reservedMemory.ts';
-import { sharesUpdate } from './copyFrameworks.ts';
+import { copies, sharesUpdate } from './copyFrameworks.ts';
 
 export interface CostedLayout extends SharedDegrees {
   readonly pipeline: number;
@@ -38,6 +38,8 @@ export class LayoutBounds {
   private readonly states = new Map<string, HeldState[]>();
   /** Seconds of the shortest step of copies that share their update, by degrees, and by size of a micro-batch. */
   private readonly sharing = new Map<string, number>();
+  /** How many times as long copies take that each update all, at least, where both were costed. */
+  private leastOfCopies = Number.POSITIVE_INFINITY;
   /** What copies that each update all hold at least, by degrees. */
   private readonly whole = new Map<string, Pick<HeldState, 'bytes' | 'room'>>();
   /** Seconds of the fastest step of each layout that would have a line of its own. */
@@ -50,6 +52,7 @@ export class LayoutBounds {
   learn(layout: CostedLayout): void {
     this.learnState(layout);
     this.learnSharing(layout);
+    this.learnCopies(layout);
     const pass = passOf(layout.cost);
     if (pass === undefined) return;
     const key = keyOf(layout, layout.microBatch);
@@ -82,6 +85,12 @@ export class LayoutBounds {
     });
     for (const key of [copyKey(degrees), copyKey(degrees, microBatch)])
       this.sharing.set(key, Math.min(step, this.sharing.get(key) ?? step));
+  }
+
+  private learnCopies({ microBatch, framework, step, ...degrees }: CostedLayout): void {
+    if (framework.name !== copies.name) return;
+    const sharing = this.sharing.get(copyKey(degrees, microBatch));
+    if (sharing !== undefined) this.leastOfCopies = Math.min(this.leastOfCopies, step / sharing);
   }
 
   /**
@@ -125,12 +134,15 @@ export class LayoutBounds {
 
   /**
    * Whether no layout of copies that each update all can be listed, of these degrees or of a size of a micro-batch; counted where it
-   * is so. They send no less than copies that share the update, and update more. True where no such layout was costed: it would not
-   * have been listed either.
+   * is so. They send no less than copies that share the update, and update more. Where some were costed that took longer, others
+   * take half as much longer at least: what they cast and add in each pass is that of the model. True where no layout of copies that
+   * share was costed: it would not have been listed either.
    */
   areCopiesTooSlow(degrees: Layout, microBatch?: number): boolean {
     const sharing = this.sharing.get(copyKey(degrees, microBatch));
-    const areTooSlow = sharing === undefined || this.isOverLimit(likeKernels * sharing);
+    const { leastOfCopies } = this;
+    const least = Number.isFinite(leastOfCopies) ? (1 + leastOfCopies) / 2 : 0;
+    const areTooSlow = sharing === undefined || this.isOverLimit(Math.max(likeKernels, least) * sharing);
     if (areTooSlow) this.bounded += 1;
     return areTooSlow;
   }
@@ -201,8 +213,9 @@ const mostChunks = 4;
 
 /**
  * What a layout of 1F1B takes at least with another schedule: so many chunks wait for a part of its bubble (Narayanan et al.,
- * arXiv:2104.04473, section 2.2), and hide more of what is exchanged at the end. ZB-H1 waits for a third (Qi et al.,
- * arXiv:2401.10241, section 2), and a V hardly at all.
+ * arXiv:2104.04473, section 2.2), and for as small a part of what is exchanged at the end: the last of them has so much less to
+ * send, and so much less of backward to hide it. ZB-H1 waits for a third (Qi et al., arXiv:2401.10241, section 2), and a V hardly
+ * at all.
  */
 export function leastWith(
   { step, cost: { parallel, totals } }: Pick<CostedLayout, 'step' | 'cost'>,
@@ -213,7 +226,20 @@ export function leastWith(
   if (schedule === 'zb-h1') return step - bubble * (1 - 1 / 3);
   const { exposedCommunication: exchanged } = totals.time;
   // What is exchanged beside unknown work may be all of the step.
-  return exchanged === null ? 0 : step - exchanged - bubble * (schedule === 'zb-v' ? 1 : 1 - 1 / chunks);
+  if (exchanged === null) return 0;
+  const hidden = 1 - 1 / chunks;
+  return step - exchanged * hidden - bubble * (schedule === 'zb-v' ? 1 : hidden);
+}
+
+/** What is left of a step without the bubble of its pipeline and without waiting for what copies exchange. */
+export function withoutWaits({
+  step,
+  cost: { parallel, totals },
+}: Pick<CostedLayout, 'step' | 'cost'>): number {
+  if (parallel === undefined) return step;
+  const { exposedCommunication: exchanged } = totals.time;
+  // What is exchanged beside unknown work may be all of the step.
+  return exchanged === null ? 0 : step - exchanged - parallel.bubble;
 }
 
 /**

@@ -2,7 +2,7 @@
 
 import type { ParallelScenario } from '../../model/scenario.ts';
 import type { Steps } from '../../model/steps.ts';
-import { type LayoutBounds, leastWith } from './layoutBound.ts';
+import { type LayoutBounds, leastWith, withoutWaits } from './layoutBound.ts';
 import { candidateOf, type LayoutCandidate, type LayoutSearch } from './layoutCandidate.ts';
 
 /** Pipelines with schedules that wait less than 1F1B. */
@@ -15,13 +15,13 @@ export class ScheduleTrials {
     private readonly bounds: LayoutBounds,
   ) {}
 
-  /** Those that could be the fastest of all, and of the list the fastest two in any case. `found`: with 1F1B, the fastest first. */
+  /** Those that would be the fastest of all without their waits, and of the list the fastest two in any case. `found`: with 1F1B, the fastest first. */
   *all(found: readonly LayoutCandidate[]): Steps<number> {
     const [first, second] = this.pipelinedOf(found);
     return yield* this.try(found, (layout) => layout === first || layout === second);
   }
 
-  /** Those that could be the fastest of all. */
+  /** Those that would be the fastest of all without their waits. */
   promising(found: readonly LayoutCandidate[]): Steps<number> {
     return this.try(found, () => false);
   }
@@ -36,14 +36,12 @@ export class ScheduleTrials {
   ): Steps<number> {
     const { search, bounds, fitting, done } = this;
     let costed = 0;
-    const leastOf = (layout: LayoutCandidate): number =>
-      Math.min(...schedulesTried.map((each) => leastWith(layout, each)));
     const ordered = this.pipelinedOf(found)
       .filter((layout) => !done.has(layout))
-      .toSorted((one, other) => leastOf(one) - leastOf(other));
+      .toSorted((one, other) => withoutWaits(one) - withoutWaits(other));
     for (const layout of ordered) {
       const isForList = isListed(layout);
-      if (!isForList && leastOf(layout) > bounds.fastest()) continue;
+      if (!isForList && withoutWaits(layout) > bounds.fastest()) continue;
       done.add(layout);
       const { framework, microBatch, checkpoint, passes, tensor, pipeline, context, expert } = layout;
       const own = { tensor, pipeline, context, expert };
