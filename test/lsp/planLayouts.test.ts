@@ -3,6 +3,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { applyEdits } from '../../server/src/language/textEdit.ts';
 import { offsetAt, splitLines } from '../../server/src/language/textLines.ts';
+import type { Platform } from '../../server/src/lsp/platform.ts';
+import { nextTurn } from '../../server/src/node/nextTurn.ts';
 import {
   type PlanLayoutsParams,
   type PlanLayoutsResult,
@@ -38,8 +40,12 @@ layers:
 `;
 const own = 'scenario:\n  cluster: dgx-h100\n  gpus: 64\n  nodes: 8\n  accumulate: 2\n';
 
-async function open(text: string, settings: Record<string, unknown> = {}): Promise<TestClient> {
-  client = await startTestServer({ settings, initialization: { hasCommands: true } });
+async function open(
+  text: string,
+  settings: Record<string, unknown> = {},
+  platform: Partial<Platform> = {},
+): Promise<TestClient> {
+  client = await startTestServer({ settings, platform, initialization: { hasCommands: true } });
   await client.open(uri, 'layer-spec', text);
   return client;
 }
@@ -177,5 +183,31 @@ describe('a plan', () => {
     ).rejects.toThrow(/cancelled/);
     // A message is sent for every four.
     expect(said).toBe(1);
+  });
+
+  it('computes no further step once it is cancelled', async () => {
+    let turns = 0;
+    const counted = {
+      nextTurn: () => {
+        turns += 1;
+        return nextTurn();
+      },
+    };
+    const server = await open(`${body}${own}`, {}, counted);
+    await lensOf(server);
+    const before = turns;
+    await plan(server, { gpus: [64] });
+    // Whoever runs steps takes a turn after each.
+    const whole = turns - before;
+    const { CancellationTokenSource } = await import('vscode-languageserver');
+    const source = new CancellationTokenSource();
+    const asking = server.connection.sendRequest(planLayouts, { ...asked, gpus: [64] }, source.token);
+    source.cancel();
+    await expect(asking).rejects.toThrow(/cancelled/);
+    const atEnd = turns;
+    expect(atEnd - before - whole).toBeLessThan(whole / 10);
+    for (let turn = 0; turn < 100; turn += 1) await nextTurn();
+    await lensOf(server);
+    expect(turns).toBe(atEnd);
   });
 });

@@ -30,6 +30,7 @@ import type {
   TotalCost,
   UnknownPart,
 } from '../model/stepCost.ts';
+import { finish, type Steps } from '../model/steps.ts';
 import { sumOf } from '../model/sumOf.ts';
 import { flops, seconds } from '../model/units.ts';
 import type { StepTimeline, StepTimes } from '../schedule/stepTimeline.ts';
@@ -73,30 +74,45 @@ import { wholeRun } from './wholeRun.ts';
  * `measurements` take the place of predicted compute (`measuredWork.ts`); `leftOut` says what of the file is not in the
  * graph (`leftOut.ts`); `prefill` costs the pass over the prompt, where the step decodes a token.
  */
-export function estimateStep(
+export const estimateStep = (...asked: Parameters<typeof estimateStepInSteps>): StepCost =>
+  finish(estimateStepInSteps(...asked));
+
+/** The same in steps: the plan, its times, its memory, and the totals. */
+export function* estimateStepInSteps(
   training: TrainingGraph,
   scenario: Scenario,
   cluster: ClusterProfile,
   measurements?: LayerMeasurements,
   leftOut: readonly string[] = [],
   prefill?: () => Prefill | undefined,
-): StepCost {
+): Steps<StepCost> {
   const plan = planStep(training, scenario, cluster, measurements);
+  yield;
   const timeline = timelineOf(plan, 'middle');
+  yield;
   const bounds = lazy(() => ({ low: timesOf(plan, 'low'), high: timesOf(plan, 'high') }));
   const memory = memoryOf(plan);
+  yield;
   // Placing a step takes longer than costing it: only reports and steps near the limit ask for it.
   const reserved = lazy(() => reservedMemory(plan, memory.peak));
   const origins = unknownOrigins(training);
   const unknown = [...unknownParts(training, origins), ...partsLeftOut(leftOut)];
   const exact = unknown.length === 0;
-  const alone = exact && isInputKnown(plan) ? timesAlone(plan, 'middle') : null;
+  const alone = lazy(() => (exact && isInputKnown(plan) ? timesAlone(plan, 'middle') : null));
   // What takes long is computed when it is read: a point of a scaling curve needs the totals alone.
   const messages = lazy(() => messageCosts(plan, timeline));
   const layers = lazy(() => layersOf(plan, { middle: timeline, ...bounds() }, messages(), exact, origins));
   const decoding = lazy(() => decodeCost(plan, memory, prefill?.()));
   const findings = lazy(() =>
-    findingsOf({ plan, timeline, alone: alone?.step ?? null, memory, reserved, messages: messages(), exact }),
+    findingsOf({
+      plan,
+      timeline,
+      alone: alone()?.step ?? null,
+      memory,
+      reserved,
+      messages: messages(),
+      exact,
+    }),
   );
   return {
     scenario,
@@ -128,7 +144,7 @@ export function estimateStep(
 function totalsOf(
   plan: StepPlan,
   middle: StepTimeline,
-  alone: StepTimes | null,
+  alone: () => StepTimes | null,
   memory: StepMemory,
   reserved: () => ReservedMemory,
   unknown: readonly UnknownPart[],
@@ -186,12 +202,16 @@ function totalsOf(
       },
     },
     throughput: step === null ? null : throughputOf(plan, step),
-    scalingEfficiency: step === null || alone === null ? null : alone.step / step,
+    get scalingEfficiency() {
+      const own = alone();
+      return step === null || own === null ? null : own.step / step;
+    },
     get strongScalingEfficiency() {
       return step === null || !isStepExact ? null : strongEfficiency(plan, step);
     },
     get efficiencyNotes() {
-      return alone === null ? [] : efficiencyNotes(plan, middle, alone);
+      const own = alone();
+      return own === null ? [] : efficiencyNotes(plan, middle, own);
     },
     mfu: step === null || !isStepExact ? null : (passes * timeAtPeak(plan)) / step,
     limit: stepLimit(plan, middle),

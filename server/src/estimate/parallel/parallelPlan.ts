@@ -75,7 +75,7 @@ export function* planParallel(
     };
   }
   // Where to cut is a question of kernels: nothing is exchanged.
-  const { times, lowered } = wholeTimes(sharded, workers);
+  const { times, lowered } = yield* wholeTimes(sharded, workers);
   yield;
   const cuts = cutsOf(training.analysis);
   const shape = { ranks: parallel.pipeline, chunks: parallel.chunks };

@@ -12,7 +12,7 @@ import type { FrameworkBehaviour } from '../../frameworks/behaviour.ts';
 import { findFramework, optionValues } from '../../frameworks/registry.ts';
 import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
 import { floatAt } from '../../model/at.ts';
-import { memoizeRecent, memoizeRecentSteps } from '../../model/memoizeRecent.ts';
+import { memoizeRecentSteps } from '../../model/memoizeRecent.ts';
 import { isSameContent } from '../../model/sameContent.ts';
 import type { ParallelScenario, Scenario } from '../../model/scenario.ts';
 import type { Steps } from '../../model/steps.ts';
@@ -67,6 +67,7 @@ const knownStages = memoizeRecentSteps(
     computeStep(graph, workers.scenario, workers.cluster);
     yield;
     const whole = planStep(graph, workers.scenario, workers.cluster);
+    yield;
     const { times, kernels, collectives } = timed({ sharded, graph, begin: range.begin }, whole, workers);
     return { plan: times === whole.times ? whole : { ...whole, times }, kernels, collectives };
   },
@@ -75,11 +76,12 @@ const knownStages = memoizeRecentSteps(
   24,
 );
 
-/** What the operators of the whole graph take forward and backward where nothing is exchanged, and their kernels. */
-export const wholeTimes = memoizeRecent(
-  (sharded: ShardedTraining, workers: StageWorkers): WholeTimes => {
+/** What the operators of the whole graph take forward and backward where nothing is exchanged, and their kernels; in steps. */
+export const wholeTimes = memoizeRecentSteps(
+  function* (sharded: ShardedTraining, workers: StageWorkers): Steps<WholeTimes> {
     const scenario = { ...workers.scenario, gpus: 1, nodes: 1 };
     const { behaviour, computed } = computeStep(sharded.training, scenario, workers.cluster);
+    yield;
     const { forward, backward } = timed(
       { sharded, graph: sharded.training, begin: 0 },
       { ...computed, behaviour },

@@ -6,6 +6,7 @@
 import type { FrameworkChoice, ScenarioRequest } from '../../model/scenario.ts';
 import type { StepCost } from '../../model/stepCost.ts';
 import { finish, type Steps } from '../../model/steps.ts';
+import { cutsOf } from '../../parallel/pipelineStages.ts';
 import { estimateInSteps, type ModelEstimate } from '../estimateModel.ts';
 import { layoutSearch } from './layoutSearch.ts';
 import { type FoundLayouts, searchLayouts } from './searchLayouts.ts';
@@ -52,6 +53,9 @@ export function* planEstimate(
   for (const gpus of [...new Set(counts)].sort((one, other) => one - other)) {
     const fixed = { gpus, globalBatch, ...(framework === undefined ? {} : { framework }) };
     const first = yield* costs(fixed);
+    // Kept with the model, where the search finds it.
+    if (first.training !== undefined) cutsOf(first.training.analysis);
+    yield;
     const search = layoutSearch(first, fixed, (request) => finish(costs(request)).cost);
     if (search === undefined) {
       const error = first.issues.find(({ severity }) => severity === 'error');
