@@ -1,6 +1,7 @@
 /** The training graph: an analysis with its dimensions bound and every operator costed. Knows no hardware. */
 
 import { type Bindings, boundOf, type Dimension, evaluateDimension, isUnknown } from '../model/dimension.ts';
+import { foundEntries } from '../model/foundEntries.ts';
 import { type Graph, isKnownShape, type Operator, type Value, type ValueType } from '../model/graph.ts';
 import { memoizeRecent } from '../model/memoizeRecent.ts';
 import { isSameContent } from '../model/sameContent.ts';
@@ -68,15 +69,11 @@ export function bindAnalysis(
   });
   const { batchSymbol, fixedBatch } = analysis;
   const batch = (batchSymbol === undefined ? undefined : bindings.get(batchSymbol)) ?? fixedBatch ?? 1;
-  let tensors: TrainingGraph['tensors'] | undefined;
   return {
     analysis,
     batch,
     costs: bound.costs,
-    get tensors() {
-      tensors ??= bindTensors(analysis.graph, bindings);
-      return tensors;
-    },
+    tensors: bindTensors(analysis.graph, bindings),
     requiresGradient: plan.gradients.requires,
   };
 }
@@ -99,17 +96,13 @@ function unfoldTraining(
     return left !== undefined && right !== undefined && (left === right || isSameCost(left, right));
   };
   if (!isSettled(layout, areSame)) return undefined;
-  let tensors: TrainingGraph['tensors'] | undefined;
   const gradients = () =>
     (mode === 'training' ? analysis.costing : withoutGradients(analysis.costing)).gradients;
   return {
     analysis,
     batch: folded.batch,
     costs: unfoldList(layout, costs),
-    get tensors() {
-      tensors ??= bindTensors(analysis.graph, bindings);
-      return tensors;
-    },
+    tensors: bindTensors(analysis.graph, bindings),
     get requiresGradient() {
       return gradients().requires;
     },
@@ -257,14 +250,15 @@ const shapeCost: KnownCost = {
 const viewCost: KnownCost = { ...shapeCost, class: 'view' };
 
 /** Tensors by name. */
-function bindTensors(graph: Graph, bindings: Bindings): ReadonlyMap<string, BoundTensor> {
-  const tensors = new Map<string, BoundTensor>();
+function bindTensors({ values }: Graph, bindings: Bindings): ReadonlyMap<string, BoundTensor> {
   const ofType = tensorsByType(bindings);
-  for (const { name, type } of graph.values.values()) {
-    const tensor = ofType(type);
-    if (tensor !== undefined) tensors.set(name, tensor);
-  }
-  return tensors;
+  return foundEntries(
+    (name) => {
+      const value = values.get(name);
+      return value && ofType(value.type);
+    },
+    () => values.keys(),
+  );
 }
 
 /** Values that share their type share their tensor. */

@@ -2,9 +2,9 @@
 
 import type { ModelAnalysis, Parameter, TrainingGraph } from '../analysis/modelAnalysis.ts';
 import { type FoldLayout, foldedIndex, isSettled, unfoldList } from '../analysis/repetition/foldGraph.ts';
+import { foundEntries } from '../model/foundEntries.ts';
 import { memoizeRecent } from '../model/memoizeRecent.ts';
 import { isSameContent } from '../model/sameContent.ts';
-import type { BoundTensor } from '../operators/definition.ts';
 import type { AttentionCore } from './contextParallel.ts';
 import type { DividedTraining, ShardedTraining } from './shardedTraining.ts';
 import { nameOf, type WholeProduct } from './tensorParallel.ts';
@@ -16,10 +16,12 @@ export function unfoldSharded(whole: TrainingGraph, short: DividedTraining): Sha
   const { layout } = folded;
   const cores = unfoldCores(layout, short.cores);
   if (cores === undefined) return undefined;
-  const likeOf = namesOfFold(whole.analysis, layout);
-  const tensors = new Map<string, BoundTensor>();
-  for (const [name, tensor] of whole.tensors)
-    tensors.set(name, short.training.tensors.get(likeOf(name)) ?? tensor);
+  const names = knownNames(whole.analysis, layout);
+  const likeOf = (name: string): string => names.get(name) ?? name;
+  const tensors = foundEntries(
+    (name) => short.training.tensors.get(likeOf(name)) ?? whole.tensors.get(name),
+    () => whole.tensors.keys(),
+  );
   const held = new Map(
     [...short.training.analysis.parameters, ...short.training.analysis.frozen].map((own) => [own.name, own]),
   );
@@ -44,9 +46,8 @@ export function unfoldSharded(whole: TrainingGraph, short: DividedTraining): Sha
     ];
     return { operator, barrier: moved, reason: reason.replace(nameOf(named), nameOf(name)) };
   };
-  const partial = new Set(
-    [...whole.tensors.keys()].filter((name) => short.partialGradients.has(likeOf(name))),
-  );
+  const partial = new Set(short.partialGradients);
+  for (const [name, like] of names) if (short.partialGradients.has(like)) partial.add(name);
   const wholeProducts = (products: readonly WholeProduct[]): readonly WholeProduct[] =>
     products
       .flatMap((own) => placesOf(layout, own.operator).map((operator) => movedTo(own, operator)))
@@ -127,12 +128,7 @@ function areDividedAlike(
   });
 }
 
-/** What a value of the whole graph is called in the folded one, or the value that stands for it there. */
-const namesOfFold = (analysis: ModelAnalysis, layout: FoldLayout): ((name: string) => string) => {
-  const names = knownNames(analysis, layout);
-  return (name) => names.get(name) ?? name;
-};
-
+/** By value of the blocks left out, the value that stands for it in the folded graph; others are called there as they are here. */
 const knownNames = memoizeRecent(
   ({ graph }: ModelAnalysis, layout: FoldLayout): ReadonlyMap<string, string> => {
     const { cut, period, copies } = layout;

@@ -4,6 +4,7 @@ import { opsetOf } from '../analysis/inferGraph.ts';
 import type { Parameter, TrainingGraph } from '../analysis/modelAnalysis.ts';
 import { entryAt } from '../model/at.ts';
 import type { Attribute } from '../model/attribute.ts';
+import { foundEntries } from '../model/foundEntries.ts';
 import type { Graph, Operator } from '../model/graph.ts';
 import { makeCostContext } from '../operators/context.ts';
 import type { BoundTensor, OperatorCost, SavedTensor } from '../operators/definition.ts';
@@ -46,13 +47,15 @@ export function workerTraining(
     if (key !== undefined && cost.kind !== 'unknown') known.set(key, cost);
     return cost;
   });
-  const tensors = new Map(training.tensors);
-  for (const own of axes) {
-    for (const [name, { axis }] of own.division.values) {
-      const tensor = tensors.get(name);
-      if (tensor !== undefined) tensors.set(name, blockOf(tensor, axis, own));
-    }
-  }
+  const { tensors } = training;
+  const blocks = foundEntries(
+    (name) =>
+      axes.reduce((tensor, own) => {
+        const axis = tensor && own.division.values.get(name)?.axis;
+        return tensor === undefined || axis === undefined ? tensor : blockOf(tensor, axis, own);
+      }, tensors.get(name)),
+    () => tensors.keys(),
+  );
   const held = (parameter: Parameter): Parameter => {
     const ways = axes.reduce(
       (product, own) => (own.division.values.has(parameter.name) ? product * own.ways : product),
@@ -75,7 +78,7 @@ export function workerTraining(
     },
     batch: training.batch,
     costs,
-    tensors,
+    tensors: blocks,
     requiresGradient: training.requiresGradient,
   };
 }

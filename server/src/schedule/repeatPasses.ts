@@ -46,15 +46,26 @@ export function repeatTimes(last: StepTimes, earlier: StepTimes, passes: number)
   if (passes === 1) return last;
   const more = passes - 1;
   const before = timeBefore(earlier, passes);
-  const later = (column: Float64Array): Float64Array => column.map((end) => end + before);
-  const added = (column: Float64Array, again: Float64Array): Float64Array =>
-    column.map((time, index) => time + more * floatAt(again, index));
+  // Columns are made when they are first read: whoever compares layouts reads the sums alone.
+  const later = (column: Float64Array) => lazy(() => column.map((end) => end + before));
+  const added = (column: Float64Array, again: Float64Array) =>
+    lazy(() => column.map((time, index) => time + more * floatAt(again, index)));
+  const [forward, backward] = [added(last.forward, earlier.forward), added(last.backward, earlier.backward)];
+  const [forwardEnds, backwardEnds] = [later(last.forwardEnds), later(last.backwardEnds)];
   const total = (key: TimeOfPasses) => seconds(last[key] + more * earlier[key]);
   return {
-    forward: added(last.forward, earlier.forward),
-    backward: added(last.backward, earlier.backward),
-    forwardEnds: later(last.forwardEnds),
-    backwardEnds: later(last.backwardEnds),
+    get forward() {
+      return forward();
+    },
+    get backward() {
+      return backward();
+    },
+    get forwardEnds() {
+      return forwardEnds();
+    },
+    get backwardEnds() {
+      return backwardEnds();
+    },
     updates: last.updates.map(({ time, end }) => ({ time, end: seconds(end + before) })),
     inputTime: total('inputTime'),
     exposedInputTime: total('exposedInputTime'),

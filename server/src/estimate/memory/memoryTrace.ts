@@ -92,22 +92,26 @@ export function replay(trace: MemoryTrace, allocator: CachingAllocator, steps = 
     return blocks;
   };
   if (takeAll(trace.always) === undefined) return false;
-  const left: (Block | undefined)[] = trace.sizes.map(() => undefined);
+  const { sizes, events } = trace;
+  const left: (Block | undefined)[] = sizes.map(() => undefined);
+  const giveBack = (number: number): void => {
+    const block = left[number];
+    if (block === undefined) return;
+    allocator.release(block);
+    left[number] = undefined;
+  };
+  // Deep models have tens of thousands of events: no iterators.
   for (let step = 0; step < steps; step += 1) {
-    for (const [number, block] of left.entries()) {
-      if (block !== undefined) allocator.release(block);
-      left[number] = undefined;
-    }
-    for (const event of trace.events) {
-      if (event >= 0) {
-        const block = allocator.allocate(itemAt(trace.sizes, event));
-        if (block === undefined) return false;
-        left[event] = block;
+    for (let number = 0; number < left.length; number += 1) giveBack(number);
+    for (let at = 0; at < events.length; at += 1) {
+      const event = itemAt(events, at);
+      if (event < 0) {
+        giveBack(~event);
         continue;
       }
-      const block = left[~event];
-      if (block !== undefined) allocator.release(block);
-      left[~event] = undefined;
+      const block = allocator.allocate(itemAt(sizes, event));
+      if (block === undefined) return false;
+      left[event] = block;
     }
     if (step === 0 && takeAll(trace.state) === undefined) return false;
     const temporaries = takeAll(trace.temporaries);

@@ -3,6 +3,7 @@
 import type { LoweredGraph } from '../../frameworks/behaviour.ts';
 import { shardsOf } from '../../frameworks/exchange.ts';
 import { floatAt } from '../../model/at.ts';
+import { memoizeRecent } from '../../model/memoizeRecent.ts';
 import { heldTables } from '../plan/heldTables.ts';
 import { addsToGradients, type StepPlan } from '../plan/stepPlan.ts';
 import { gradientsBetween } from './backwardMemory.ts';
@@ -38,8 +39,50 @@ export type PassOfPlan = Pick<
   'training' | 'lowered' | 'weightBytesPerElement' | 'exchange' | 'scenario' | 'behaviour'
 >;
 
-export function passEvents(plan: PassOfPlan, variables?: Variables): PassEvents {
-  const { training, lowered, exchange } = plan;
+export const passEvents = (plan: PassOfPlan, variables?: Variables): PassEvents =>
+  knownEvents(plan.lowered, {
+    training: plan.training,
+    born:
+      plan.scenario.mode === 'training'
+        ? { sizes: gradientsOf(plan), shards: plan.exchange.shards.gradients, isAdded: addsToGradients(plan) }
+        : undefined,
+    variables,
+  });
+
+interface Pass {
+  readonly training: StepPlan['training'];
+  /** Gradients of parameters; none in inference. */
+  readonly born: BornGradients | undefined;
+  readonly variables: Variables | undefined;
+}
+
+interface BornGradients {
+  /** Bytes by parameter. */
+  readonly sizes: Float64Array;
+  readonly shards: number;
+  /** To those of passes before. */
+  readonly isAdded: boolean;
+}
+
+/** Stages that leave out other numbers of blocks have what they keep in common, and layouts their stages. */
+const knownEvents = memoizeRecent(
+  (lowered: LoweredGraph, pass: Pass): PassEvents => eventsOfPass(lowered, pass),
+  (known, asked) =>
+    known.training === asked.training &&
+    known.variables === asked.variables &&
+    isBornAlike(known.born, asked.born),
+);
+
+const isBornAlike = (known: BornGradients | undefined, asked: BornGradients | undefined): boolean =>
+  known === asked ||
+  (known !== undefined &&
+    asked !== undefined &&
+    known.shards === asked.shards &&
+    known.isAdded === asked.isAdded &&
+    known.sizes.length === asked.sizes.length &&
+    known.sizes.every((size, index) => size === asked.sizes[index]));
+
+function eventsOfPass(lowered: LoweredGraph, { training, born: given, variables }: Pass): PassEvents {
   const { graph, parameters } = training.analysis;
   const operators = graph.operators.length;
   const events: number[][] = Array.from({ length: 2 * operators + 3 }, () => []);
@@ -58,7 +101,7 @@ export function passEvents(plan: PassOfPlan, variables?: Variables): PassEvents 
   /** By operator: what its backward gives back. */
   const keptBy = new Map<number, number[]>();
   const forward = forwardMemory(
-    plan,
+    { training, lowered },
     {
       take,
       give,
@@ -74,9 +117,8 @@ export function passEvents(plan: PassOfPlan, variables?: Variables): PassEvents 
     variables,
   );
   place = operators + 1;
-  if (plan.scenario.mode === 'training') {
-    const born = bornGradients(parameters, gradientsOf(plan), exchange.shards.gradients);
-    const isAdded = addsToGradients(plan);
+  if (given !== undefined) {
+    const born = bornGradients(parameters, given.sizes, given.shards);
     const recomputed = new RecomputedMemory(lowered, take);
     /** What the backward that runs has made for itself. */
     let own: number | undefined;
@@ -94,7 +136,7 @@ export function passEvents(plan: PassOfPlan, variables?: Variables): PassEvents 
         own = undefined;
         for (const size of born.get(index) ?? []) {
           const gradient = take(size);
-          if (isAdded) give(gradient);
+          if (given.isAdded) give(gradient);
         }
         for (const number of keptBy.get(index) ?? []) give(number);
         for (const number of recomputed.end(index)) give(number);

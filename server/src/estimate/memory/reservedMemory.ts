@@ -7,6 +7,7 @@
 
 import type { Range } from '../../model/estimate.ts';
 import { lazy } from '../../model/lazy.ts';
+import { memoizeRecent } from '../../model/memoizeRecent.ts';
 import type { Fit } from '../../model/stepCost.ts';
 import { type Bytes, bytes } from '../../model/units.ts';
 import type { StepPlan } from '../plan/stepPlan.ts';
@@ -50,9 +51,7 @@ const segment = 2 * 2 ** 20;
 
 /** `allocated`: the most that tensors need at once. Places a whole step: not for each keystroke. */
 export function reservedMemory(plan: StepPlan, allocated: number): ReservedMemory {
-  const trace: MemoryTrace = memoryTrace(plan);
-  const free = new CachingAllocator();
-  replay(trace, free);
+  const { trace, free } = placedFreely(plan, 'one step');
   // What the trace does not have, the library's workspace above all, lies beside what it has.
   const beside = Math.max(0, allocated - free.mostAllocated);
   const low = roundToSegments(allocated);
@@ -73,6 +72,23 @@ export function reservedMemory(plan: StepPlan, allocated: number): ReservedMemor
     surelyFitsIn: (room) => fitsIn(room) && fits(longest().events, longest().reserved, room),
     held: longest,
   };
+}
+
+/** On a GPU that has all it asks for. Found once for a plan: layouts that differ in their schedule have its stages in common. */
+const placedFreely = memoizeRecent(
+  (plan: StepPlan, _: 'one step'): FreelyPlaced => {
+    const trace = memoryTrace(plan);
+    const free = new CachingAllocator();
+    replay(trace, free);
+    return { trace, free };
+  },
+  (known, asked) => known === asked,
+);
+
+interface FreelyPlaced {
+  readonly trace: MemoryTrace;
+  /** After the replay: it is read, and nothing more is placed. */
+  readonly free: Pick<CachingAllocator, 'mostAllocated' | 'mostReserved'>;
 }
 
 const roundToSegments = (size: number): number => Math.ceil(size / segment) * segment;

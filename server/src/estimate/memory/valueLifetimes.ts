@@ -5,6 +5,7 @@ import type { ModelAnalysis, TrainingGraph } from '../../analysis/modelAnalysis.
 import type { LoweredGraph } from '../../frameworks/behaviour.ts';
 import type { Graph, Layer, Operator } from '../../model/graph.ts';
 import { memoize } from '../../model/memoize.ts';
+import { memoizeRecent } from '../../model/memoizeRecent.ts';
 import { hasTrait } from '../../operators/operatorFacts.ts';
 
 export interface LoweredTraining {
@@ -36,8 +37,7 @@ export function valueLifetimes(
   const root = new Map<string, string>();
   const lastUse = new Map<string, number>();
   const rootOf = (name: string): string => root.get(name) ?? name;
-  const scopes = lowered.callsModules === true ? scopesOf(training.analysis) : undefined;
-  const calls = scopes === undefined ? undefined : callsOf(graph, scopes);
+  const calls = lowered.callsModules === true ? callsIn(training.analysis, 'modules') : undefined;
   const hold = (name: string, until: number): void => {
     const before = lastUse.get(name);
     if (before === undefined || before < until) lastUse.set(name, until);
@@ -68,6 +68,15 @@ export function valueLifetimes(
   for (const name of [...graph.inputs, ...graph.outputs]) lastUse.set(rootOf(name), graph.operators.length);
   return { rootOf, lastUse };
 }
+
+/** Found once for an analysis, whatever its batch; `undefined` where nobody says which modules there are. */
+const callsIn = memoizeRecent(
+  (analysis: ModelAnalysis, _: 'modules'): Calls | undefined => {
+    const scopes = scopesOf(analysis);
+    return scopes && callsOf(analysis.graph, scopes);
+  },
+  (known, asked) => known === asked,
+);
 
 type Scopes = (operator: Operator) => readonly string[];
 

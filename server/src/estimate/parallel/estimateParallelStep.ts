@@ -12,6 +12,7 @@ import type { ParallelCost, StepCost, StepLimit, TotalCost } from '../../model/s
 import type { Steps } from '../../model/steps.ts';
 import { bytes, flops, seconds } from '../../model/units.ts';
 import type { OperatorCost } from '../../operators/definition.ts';
+import type { StepTimes } from '../../schedule/stepTimeline.ts';
 import { basisOf, layersOf, timeAtPeak } from '../estimateStep.ts';
 import { partsLeftOut } from '../leftOut.ts';
 import { fitOf, fitsAtBest, runtimeReserve } from '../memory/reservedMemory.ts';
@@ -26,7 +27,7 @@ import { hostTimeOf } from './launchFindings.ts';
 import { collectivesOfLayers, wholeLayers } from './layersOfWorkers.ts';
 import { layoutFindings } from './layoutFindings.ts';
 import type { ParallelPlan } from './parallelPlan.ts';
-import { parallelTimes, surerStages } from './parallelTimes.ts';
+import { parallelTimes, stepsOfRank, surerStages } from './parallelTimes.ts';
 import type { RankMemory } from './rankMemory.ts';
 import { shardingsOfLayers } from './shardingsOfLayers.ts';
 
@@ -122,8 +123,9 @@ function totalsOf(laidOut: LaidOutStep, exact: boolean): Omit<TotalCost, 'memory
   const slowest = stagesOf(plan, times.slowest);
   const own = itemAt(times.ranks, times.slowest);
   const hostTime = seconds(hostTimeOf(laidOut));
+  const lines = stepsOfRank(plan, times.slowest);
   const work = workOfStages(plan, passes);
-  const { communication, exposed, slowed } = messageTimesOf(laidOut);
+  const { communication, exposed, slowed } = messageTimesOf(laidOut, lines);
   const step = seconds(times.step);
   const samples = scenario.globalBatch ?? training.batch * passes * layout.replicas;
   const tokens = tokensPerSample(training);
@@ -181,9 +183,14 @@ interface MessageTimes {
   readonly slowed: number;
 }
 
-function messageTimesOf({ plan, times: { slowest, ranks } }: LaidOutStep): MessageTimes {
+/** `lines`: of the stages of that rank. */
+function messageTimesOf(
+  { plan, times: { slowest, ranks } }: LaidOutStep,
+  lines: readonly StepTimes[],
+): MessageTimes {
   const communication = stagesOf(plan, slowest).reduce(
-    (total, stage) => total + timesOf(stage.plan, 'middle').communicationTime + stage.sharedGradients.middle,
+    (total, { sharedGradients }, place) =>
+      total + itemAt(lines, place).communicationTime + sharedGradients.middle,
     0,
   );
   const own = itemAt(ranks, slowest);

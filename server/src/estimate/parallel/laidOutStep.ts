@@ -61,7 +61,8 @@ export function* layOutInSteps(
     return memory.peak > itemAt(memories, most).peak ? rank : most;
   }, 0);
   const { peak, stage } = itemAt(memories, fullest);
-  const reserved = lazy(() => reservedMemory(itemAt(plan.stages, stage).plan, peak));
+  const { like = stage } = itemAt(plan.stages, stage);
+  const reserved = lazy(() => reservedMemory(itemAt(plan.stages, like).plan, peak));
   return { training, scenario, parallel, cluster, plan, times, memories, fullest, reserved };
 }
 

@@ -6,13 +6,13 @@ import { formatPercent } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { seconds } from '../../model/units.ts';
 import { compilation, kernelsOf, kernelsText } from '../findings/launchBound.ts';
-import { timesOf } from '../plan/stepPlan.ts';
 import { type LaidOutStep, stagesOf } from './laidOutStep.ts';
 import { changed, fits, largerMicroBatches, microBatchText, timeOf } from './otherLayouts.ts';
+import { stepsOfRank } from './parallelTimes.ts';
 
 /** For which the rank that ends last waits for its host, in a step. */
 export const hostTimeOf = ({ plan, times: { slowest } }: LaidOutStep): number =>
-  stagesOf(plan, slowest).reduce((total, stage) => total + timesOf(stage.plan, 'middle').hostTime, 0);
+  stepsOfRank(plan, slowest).reduce((total, { hostTime }) => total + hostTime, 0);
 
 export function launchBoundLayout(step: LaidOutStep): readonly Finding[] {
   const { plan, times, scenario } = step;

@@ -7,7 +7,7 @@ import { memoizeRecent } from '../../model/memoizeRecent.ts';
 import type { Seconds } from '../../model/units.ts';
 import { pipelineSchedule, sendsBesideCompute } from '../../schedule/pipelineSchedules.ts';
 import { type PipelineTimeline, pipelineTimeline } from '../../schedule/pipelineTimeline.ts';
-import { stepTimes } from '../../schedule/stepTimeline.ts';
+import { type StepTimes, stepTimes } from '../../schedule/stepTimeline.ts';
 import {
   earlierPass,
   type PassesOfStep,
@@ -57,6 +57,14 @@ interface AskedBounds {
 interface Passes extends PassesOfStep {
   readonly weight: Seconds;
 }
+
+/** Of a step of the stages of a rank, each by itself; a stage that is like another has its times. */
+export const stepsOfRank = ({ ranks, stages }: ParallelPlan, rank: number): readonly StepTimes[] =>
+  itemAt(ranks, rank).map((stage) => {
+    const { like = stage } = itemAt(stages, stage);
+    const { plan } = itemAt(stages, like);
+    return timesOfPasses(plan, passesOfStage(plan, { bound: 'middle', sent: 'middle' }));
+  });
 
 function stageTimes({ plan, sharedGradients }: StagePlan, asked: AskedBounds): StageTimes {
   const { last, earlier, weight } = passesOfStage(plan, asked);

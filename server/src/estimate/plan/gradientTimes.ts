@@ -76,16 +76,38 @@ function timesOfPass(
 ): PassTimes {
   const { bytesPerElement = 0, launches = 0 } =
     behaviour.handleGradients?.(group, pass, scenario.precision) ?? {};
-  const operators = training.costs.length;
-  const work =
-    bytesPerElement === 0
-      ? []
-      : gradients
-          // The rows of a table are handled by who sends them.
-          .filter(({ table }) => table === undefined)
-          .map(({ elements, readyAfter }) => ({
-            operator: operators - 1 - readyAfter,
-            kernel: { ...elementwiseKernel(elements * bytesPerElement, elements), launches },
-          }));
-  return timesByOperator(gpu, operators, work);
+  return timesOfHandling(gradients, { gpu, operators: training.costs.length, bytesPerElement, launches });
 }
+
+interface Handling {
+  readonly gpu: GpuProfile;
+  /** Of the graph. */
+  readonly operators: number;
+  /** For each element of a gradient. */
+  readonly bytesPerElement: number;
+  readonly launches: number;
+}
+
+/** Passes, and groups of any number of GPUs, mostly do one of two things with a gradient. */
+const timesOfHandling = memoizeRecent(
+  (gradients: readonly Gradient[], { gpu, operators, bytesPerElement, launches }: Handling): PassTimes => {
+    const work =
+      bytesPerElement === 0
+        ? []
+        : gradients
+            // The rows of a table are handled by who sends them.
+            .filter(({ table }) => table === undefined)
+            .map(({ elements, readyAfter }) => ({
+              operator: operators - 1 - readyAfter,
+              kernel: { ...elementwiseKernel(elements * bytesPerElement, elements), launches },
+            }));
+    return timesByOperator(gpu, operators, work);
+  },
+  (known, asked) =>
+    known.gpu === asked.gpu &&
+    known.operators === asked.operators &&
+    known.bytesPerElement === asked.bytesPerElement &&
+    known.launches === asked.launches,
+  // With and without an addition, of copies and of shards.
+  6,
+);

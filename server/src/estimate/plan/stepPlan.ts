@@ -484,9 +484,9 @@ export function workerTimes(plan: StepPlan, bound: Bound, growth = 1, sent = bou
  */
 export const earlierPass = (plan: StepPlan, work: StepWork, bound: Bound, growth = 1): StepWork => ({
   ...work,
-  ...(plan.gradientTimes === undefined
+  ...(plan.gradientTimes === undefined || plan.measured !== undefined
     ? {}
-    : computeOf(plan, bound, growth, slowestOf(plan, bound), plan.updateTimes, plan.gradientTimes.earlier)),
+    : { backward: backwardOf(plan, bound, growth, slowestOf(plan, bound), plan.gradientTimes.earlier) }),
   ...(exchangesPerStep(plan) === 1 ? { messages: noMessages, channels: [] } : {}),
   update: noUpdate,
 });
@@ -573,7 +573,7 @@ function computeOf(
   updateTimes: UpdateTimes,
   gradients: PassTimes | undefined,
 ): Pick<StepWork, 'forward' | 'backward' | 'update'> {
-  const { behaviour, times, scenario, measured } = plan;
+  const { behaviour, times, measured } = plan;
   const factor = growth * imbalance;
   if (measured !== undefined) {
     const unlaunched = (device: Float64Array): LaunchedWork => ({
@@ -596,27 +596,12 @@ function computeOf(
     };
   }
   const launch = behaviour.launch[bound] * imbalance;
-  const slowdown = slowdownOf(behaviour, plan.cluster);
-  const device = factor * slowdown;
-  const handled = (own: Float64Array, column: Float64Array | undefined, scale: number): Float64Array =>
-    column === undefined ? own : plus(own, reversed(column, scale));
   return {
     forward: {
-      device: scaled(times.forward[bound], device),
+      device: scaled(times.forward[bound], factor * slowdownOf(behaviour, plan.cluster)),
       host: delayed(scaled(times.forward.launches, launch), passWaitOf(plan, bound) * imbalance),
     },
-    backward:
-      scenario.mode === 'training'
-        ? {
-            // A larger batch has no more gradients.
-            device: handled(
-              reversed(times.backward[bound], device),
-              gradients?.[bound],
-              imbalance * slowdown,
-            ),
-            host: handled(reversed(times.backward.launches, launch), gradients?.launches, launch),
-          }
-        : { device: new Float64Array(0), host: new Float64Array(0) },
+    backward: backwardOf(plan, bound, growth, imbalance, gradients),
     update: {
       device: seconds((floatAt(updateTimes[bound], 0) + updateWaits(plan, updateTimes)[bound]) * imbalance),
       host: seconds(updateTimes.hostLaunches * launch),
@@ -626,12 +611,31 @@ function computeOf(
   };
 }
 
+/** Kernels of backward as they are predicted, with what is done with their gradients. */
+function backwardOf(
+  { behaviour, times, scenario, cluster }: StepPlan,
+  bound: Bound,
+  growth: number,
+  imbalance: number,
+  gradients: PassTimes | undefined,
+): LaunchedWork {
+  if (scenario.mode !== 'training') return { device: new Float64Array(0), host: new Float64Array(0) };
+  const launch = behaviour.launch[bound] * imbalance;
+  const slowdown = slowdownOf(behaviour, cluster);
+  const device = growth * imbalance * slowdown;
+  const { backward } = times;
+  if (gradients === undefined)
+    return { device: reversed(backward[bound], device), host: reversed(backward.launches, launch) };
+  return {
+    // A larger batch has no more gradients.
+    device: reversedSum(backward[bound], device, gradients[bound], imbalance * slowdown),
+    host: reversedSum(backward.launches, launch, gradients.launches, launch),
+  };
+}
+
 /** The first piece comes later. */
 const delayed = (host: Float64Array, by: number): Float64Array =>
   by === 0 ? host : host.map((time, index) => (index === 0 ? time + by : time));
-
-const plus = (left: Float64Array, right: Float64Array): Float64Array =>
-  left.map((value, index) => value + floatAt(right, index));
 
 /** Kernels of one pass on average, with what it does with its gradients. */
 export const passTimesOf = ({ times, gradientTimes: handled, scenario }: StepPlan): OperatorTimes =>
@@ -671,6 +675,20 @@ function scaled(column: Float64Array, factor: number): Float64Array {
   const result = new Float64Array(column.length);
   for (let index = 0; index < column.length; index += 1) result[index] = floatAt(column, index) * factor;
   return result;
+}
+
+/** Two columns, each by its factor, in the order backward runs. */
+function reversedSum(
+  left: Float64Array,
+  leftFactor: number,
+  right: Float64Array,
+  rightFactor: number,
+): Float64Array {
+  const last = left.length - 1;
+  const sums = new Float64Array(last + 1);
+  for (let index = 0; index <= last; index += 1)
+    sums[index] = floatAt(left, last - index) * leftFactor + floatAt(right, last - index) * rightFactor;
+  return sums;
 }
 
 /** In the order backward runs. */
