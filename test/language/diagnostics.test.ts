@@ -89,7 +89,7 @@ it.each([
   ['framework: pytorch-dpp', 'pytorch-dpp', 'scenario/unknown-framework', 'did you mean `pytorch-ddp`'],
   ['framework: "pytorch-ddp,bukcet-mb=5"', 'bukcet-mb=5', 'scenario/invalid', 'did you mean `bucket-mb`'],
   ['framework: "pytorch-ddp,bucket-mb=x"', 'bucket-mb=x', 'scenario/invalid', 'a positive number'],
-  ['gpus: 12', '12', 'scenario/invalid', 'Use at most 1'],
+  ['gpus: 12', '12', 'scenario/invalid', 'use at most 1'],
   ['nodes: 3', '3', 'scenario/invalid', 'is one node'],
 ])('puts %s where it is written', (written, wrong, code, words) => {
   const cluster = written.startsWith('nodes') ? 'rtx-3090' : 'v100-sxm2-16gb';

@@ -1,7 +1,6 @@
 /** Issues of the file and findings of the estimate, each on the narrowest range it concerns. */
 
 import { entryAt } from '../model/at.ts';
-import { capitalized } from '../model/capitalized.ts';
 import type { Issue, Repair, Severity } from '../model/issue.ts';
 import { causesOf, type IssueCode } from '../model/issueCodes.ts';
 import { meantName } from '../model/nearestName.ts';
@@ -37,21 +36,7 @@ export interface Diagnostic {
   readonly model?: string;
 }
 
-export const diagnostics = (view: ModelView): readonly Diagnostic[] =>
-  diagnosticsOfModels(view).map((each) => ({ ...each, message: sentencesAsLines(each.message) }));
-
-/** A line for each sentence: a list of problems shows the first, and cuts off what is long. */
-function sentencesAsLines(message: string): string {
-  const [first = '', ...others] = message.replace(/\. (?=[A-Z0-9`])/g, '\n').split('\n');
-  // What to do stands behind what is wrong.
-  const [title = '', ...rest] = first.length > longestTitle ? first.split('; ') : [first];
-  return [title, ...(rest.length === 0 ? [] : [capitalized(rest.join('; '))]), ...others].join('\n');
-}
-
-/** About what a list of problems shows beside an explorer in a window of 1,280 pixels. */
-const longestTitle = 80;
-
-function diagnosticsOfModels(view: ModelView): readonly Diagnostic[] {
+export function diagnostics(view: ModelView): readonly Diagnostic[] {
   if (view.others === undefined) return diagnosticsOf(view);
   const views = viewsOf(view);
   const all = views.flatMap((each) =>

@@ -7,6 +7,7 @@ import type { DocumentSymbol } from '../language/documentSymbols.ts';
 import type { FoldingRange } from '../language/foldingRanges.ts';
 import type { Hover } from '../language/hover.ts';
 import type { InlayHint } from '../language/inlayHints.ts';
+import { problemLines } from '../language/problemLines.ts';
 import { type SemanticToken, tokenModifiers, tokenTypes } from '../language/semanticTokens.ts';
 import type { SignatureHelp } from '../language/signatureHelp.ts';
 import type { TextEdit } from '../language/textEdit.ts';
@@ -68,7 +69,7 @@ export function toDiagnostic(
     source: 'layercost',
     code,
     ...(issuesPage === undefined ? {} : { codeDescription: { href: explanationOf(code, issuesPage) } }),
-    message: `${diagnostic.message}${adviceOnUnset(diagnostic.unset, hasCommands)}`,
+    message: problemLines(`${diagnostic.message}${adviceOnUnset(diagnostic.unset, hasCommands)}`),
     ...(diagnostic.unnecessary ? { tags: [lsp.DiagnosticTag.Unnecessary] } : {}),
   };
 }
