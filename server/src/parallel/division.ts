@@ -11,12 +11,15 @@ import type { BoundFactor } from './boundMap.ts';
 export interface Split {
   readonly axis: number;
   readonly outer: number;
+  /** Where it has matrices of several sizes side by side: their sizes. A worker has a block of each (`sideBySide.ts`). */
+  readonly parts?: readonly number[];
 }
 
 /** A factor whose indices are divided: `within` runs of it lie outside of the blocks. */
 export interface DividedFactor {
   readonly factor: BoundFactor;
   readonly within: number;
+  readonly parts?: Split['parts'];
 }
 
 /** An axis of the mesh of GPUs that share a copy of a model. */

@@ -8,8 +8,10 @@
  */
 
 import { isWeight, type Operator, type Value } from '../model/graph.ts';
+import { isSameContent } from '../model/sameContent.ts';
 import type { BoundFactor, BoundPlace, DividedGraph } from './boundMap.ts';
 import type { DividedFactor, Division, Split } from './division.ts';
+import { factorOfParts } from './sideBySide.ts';
 
 export type Followed =
   /** What is divided beside what was before. */
@@ -30,21 +32,26 @@ export function followSplit(
   const { graph, costing } = training.analysis;
   const values = new Map<string, Split>();
   const operators = new Map<number, DividedFactor>();
+  /** Operators that take parts of a value that is split in each of them. */
+  const takers = new Set<number>();
   const waiting: string[] = [];
   const splitOf = (name: string): Split | undefined => values.get(name) ?? before.values.get(name);
 
   /** Splits the tensors of a factor; the reason why one cannot be. */
-  const divide = (operator: Operator, { factor, within }: DividedFactor): string | undefined => {
+  const divide = (operator: Operator, { factor, within, parts }: DividedFactor): string | undefined => {
     const known = operators.get(operator.index) ?? before.operators.get(operator.index);
     if (known !== undefined)
-      return isSameFactor(known.factor, factor) && known.within === within
+      return isSameFactor(known.factor, factor) &&
+        known.within === within &&
+        isSameContent(known.parts, parts)
         ? undefined
         : 'it is divided along another dimension already';
     if (factor.coupled !== undefined) return factor.coupled;
     if (factor.positions === true) return 'it computes over all positions';
     if (factor.outputs.length === 0 && factor.classes !== true && !isProduct(operator, factor))
       return 'it combines what is split';
-    operators.set(operator.index, { factor, within });
+    const side = parts === undefined ? {} : { parts };
+    operators.set(operator.index, { factor, within, ...side });
     for (const [places, names] of [
       [factor.inputs, operator.inputs],
       [factor.outputs, operator.outputs],
@@ -53,15 +60,27 @@ export function followSplit(
         const name = names[tensor];
         if (name === undefined || name === '') continue;
         const own = splitOf(name);
+        const split = { axis, outer: outer * within, ...side };
         if (own === undefined) {
-          values.set(name, { axis, outer: outer * within });
+          values.set(name, split);
           waiting.push(name);
-        } else if (own.axis !== axis || own.outer !== outer * within) {
+        } else if (!isSameContent(own, split)) {
           return `\`${name}\` is split along another dimension already`;
         }
       }
     }
     return undefined;
+  };
+
+  /** An operator that takes parts of a value: what comes in is split already, and each part is one matrix. */
+  const divideParts = ({ index, outputs }: Operator, factor: BoundFactor): undefined => {
+    takers.add(index);
+    operators.set(index, { factor, within: 1 });
+    for (const { tensor, axis, outer } of factor.outputs) {
+      const name = outputs[tensor] ?? '';
+      values.set(name, { axis, outer });
+      waiting.push(name);
+    }
   };
 
   /** A product with a weight that contracts it, or a table whose rows are divided. */
@@ -79,6 +98,10 @@ export function followSplit(
     if (operator === undefined || split === undefined) return undefined;
     // The numbers of a shape are those of the file.
     if (costing.auxiliary.shapeArithmetic[index] === true) return undefined;
+    // Parts of it come out by themselves, and need not go back.
+    if (takers.has(index) && operator.outputs.includes(name)) return undefined;
+    const taken = split.parts === undefined ? undefined : factorOfParts(divided, operator, split);
+    if (taken !== undefined && operator.inputs[0] === name) return divideParts(operator, taken);
     for (const [names, sideOf] of [
       [operator.inputs, (factor: BoundFactor) => factor.inputs],
       [operator.outputs, (factor: BoundFactor) => factor.outputs],
@@ -120,18 +143,32 @@ export function matchOf(
   factors: readonly BoundFactor[],
   sideOf: (factor: BoundFactor) => readonly BoundPlace[],
   tensor: number,
-  { axis, outer }: Split,
+  { axis, outer, parts }: Split,
   ways: number,
 ): DividedFactor | undefined {
   for (const factor of factors) {
     for (const place of sideOf(factor)) {
       if (place.tensor !== tensor || place.axis !== axis || outer % place.outer !== 0) continue;
+      if (parts !== undefined) {
+        if (areParts(parts, factor, ways)) return { factor, within: 1, parts };
+        continue;
+      }
       const within = outer / place.outer;
       if (factor.size % (within * ways) === 0) return { factor, within };
     }
   }
   return undefined;
 }
+
+/** Whether a factor goes over matrices of these sizes, side by side in all of its tensors, which all divide. */
+export const areParts = (
+  parts: readonly number[],
+  { size, inputs, outputs }: BoundFactor,
+  ways: number,
+): boolean =>
+  parts.reduce((sum, part) => sum + part, 0) === size &&
+  parts.every((part) => part % ways === 0) &&
+  [...inputs, ...outputs].every(({ outer }) => outer === 1);
 
 /** Why no factor matches. */
 function whyWhole(

@@ -12,7 +12,8 @@ import { isWeight, type Operator } from '../model/graph.ts';
 import { hasTrait } from '../operators/operatorFacts.ts';
 import type { BoundFactor, DividedGraph } from './boundMap.ts';
 import type { DividedFactor, Division, Split } from './division.ts';
-import { followSplit } from './followSplit.ts';
+import { areParts, followSplit } from './followSplit.ts';
+import { partsTakenBy } from './sideBySide.ts';
 
 export interface TensorParallel {
   readonly division: Division;
@@ -38,17 +39,22 @@ export function divideTensors(divided: DividedGraph, ways: number): TensorParall
     if (division.operators.has(index)) continue;
     const factor = columnsOf(operator, divided);
     if (factor === undefined) continue;
-    for (const within of fusedProducts) {
-      if (factor.size % (within * ways) !== 0) continue;
-      const followed = followSplit(divided, ways, { operator: index, factor, within }, division);
+    const tried: Omit<DividedFactor, 'factor'>[] = fusedProducts
+      .filter((within) => factor.size % (within * ways) === 0)
+      .map((within) => ({ within }));
+    for (let each = tried.shift(); each !== undefined; each = tried.shift()) {
+      const followed = followSplit(divided, ways, { operator: index, factor, ...each }, division);
       if (followed.kind === 'divided') {
         for (const [name, split] of followed.division.values) values.set(name, split);
-        for (const [each, own] of followed.division.operators) operators.set(each, own);
+        for (const [other, own] of followed.division.operators) operators.set(other, own);
         break;
       }
+      const barrier = graph.operators[followed.operator];
+      const parts = each.parts === undefined && barrier ? partsTakenBy(divided, barrier) : undefined;
+      if (parts !== undefined && areParts(parts, factor, ways)) tried.push({ within: 1, parts });
       if (!reasons.has(index))
         reasons.set(index, {
-          reason: `${nameOf(graph.operators[followed.operator])}: ${followed.reason}`,
+          reason: `${nameOf(barrier)}: ${followed.reason}`,
           barrier: followed.operator,
         });
     }
@@ -62,7 +68,7 @@ export function divideTensors(divided: DividedGraph, ways: number): TensorParall
 
 /**
  * A weight may hold one matrix, or several side by side: gate and up, or queries, keys and values. Each worker then has a block
- * of each.
+ * of each. Those of several sizes are tried where the graph takes them apart.
  */
 const fusedProducts = [1, 2, 3];
 
