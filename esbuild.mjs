@@ -5,10 +5,10 @@
  */
 
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { context } from 'esbuild';
+import { context, transform } from 'esbuild';
 import { withEngine } from './scripts/setup/engineBundle.mjs';
 import { thirdPartyNotices } from './scripts/thirdPartyNotices.mjs';
 
@@ -91,6 +91,22 @@ const withoutOperatorPages = {
   },
 };
 
+/** Script and style of a report's page are texts, which nobody else makes smaller. */
+const smallPages = {
+  name: 'small-pages',
+  setup(build) {
+    const texts = { pageScript: 'js', reportStyle: 'css' };
+    build.onLoad({ filter: /[\\/]report[\\/](pageScript|reportStyle)\.ts$/ }, async ({ path }) => {
+      const name = basename(path, '.ts');
+      const source = await transform(readFileSync(path, 'utf8'), { loader: 'ts', format: 'esm' });
+      const address = `data:text/javascript;base64,${Buffer.from(source.code).toString('base64')}`;
+      const { [name]: text } = await import(address);
+      const { code } = await transform(text, { loader: texts[name], minify: true, charset: 'utf8' });
+      return { contents: `export const ${name} = ${JSON.stringify(code)};`, loader: 'ts' };
+    });
+  },
+};
+
 rmSync(dist, { recursive: true, force: true });
 mkdirSync(dist, { recursive: true });
 /** Programs of Python that run beside the bundles. */
@@ -102,6 +118,18 @@ for (const [from, to] of [
     recursive: true,
     filter: (path) => !/__pycache__|\.pyc$/.test(path),
   });
+  if (production) for (const file of programsIn(join(dist, to))) writeFileSync(file, withoutComments(file));
+}
+
+function programsIn(folder) {
+  return readdirSync(folder, { recursive: true })
+    .filter((path) => path.endsWith('.py'))
+    .map((path) => join(folder, path));
+}
+
+/** Comments on lines of their own, as bundles lose theirs. No text of these programs has such a line (`test/house/bundledPython.test.ts`). */
+function withoutComments(file) {
+  return readFileSync(file, 'utf8').replace(/^[ \t]*#.*\n/gm, '');
 }
 
 const common = {
@@ -114,7 +142,7 @@ const common = {
   legalComments: 'none',
   logLevel: watch ? 'silent' : 'warning',
 };
-const contents = [oneLocale, ...(production ? [withoutOperatorPages] : [])];
+const contents = [oneLocale, ...(production ? [withoutOperatorPages, smallPages] : [])];
 const engine = withEngine({
   root,
   worker: 'server/src/browser/serverMain.ts',
