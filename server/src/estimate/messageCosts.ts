@@ -29,7 +29,7 @@ export function messageCosts(plan: StepPlan, timeline: StepTimeline): readonly M
   });
   const routeOf = memoize((stages: StepPlan['traffic']['stages'][number]) => ({
     time: times(sum(stages.map(({ time }) => time)), exchangesPerStep(plan)),
-    description: stages.map(({ description }) => description).join(', then '),
+    description: describeRoute(stages),
   }));
   const queue = queueOfMessages(plan, 'middle');
   return exchange.messages.map((message, position) => {
@@ -49,6 +49,12 @@ export function messageCosts(plan: StepPlan, timeline: StepTimeline): readonly M
       description,
     };
   });
+}
+
+/** Where the host computes, copies to and from a GPU take no time and are not worth a word. */
+function describeRoute(stages: StepPlan['traffic']['stages'][number]): string {
+  const lasting = stages.filter(({ time }) => time > 0);
+  return (lasting.length > 0 ? lasting : stages).map(({ description }) => description).join(', then ');
 }
 
 const isAllReduce = (stages: Message['stages']): boolean =>
