@@ -190,6 +190,18 @@ const rows: readonly (readonly [string, Application, RegExp])[] = [
     { type: 'Col2Im', inputs: ['float32[1, 5, 5]', [5, 5], [1, 2]] },
     /no whole/,
   ],
+  ...[{ kernel: 0 }, { stride: 0 }, { kernel: -1, stride: 2 }].map(
+    (attributes): readonly [string, Application, RegExp] => [
+      `a pool by ${JSON.stringify(attributes)}`,
+      {
+        type: 'QuantAvgPool2d',
+        domain: 'qonnx.custom_op.general',
+        inputs: ['float32[1, 4, 8, 8]'],
+        attributes,
+      },
+      /must be positive/,
+    ],
+  ),
   ['parts of nothing', { type: 'SplitToSequence', inputs: ['float32[6, 4]', [0]] }, /must be positive/],
   [
     'the axis of real and imaginary part',

@@ -358,6 +358,12 @@ const rows: readonly Row[] = [
   ['Resize', ['float32[1, 3, 10, w]', undefined, [1, 1, 2, 2]], {}, ['float32[1, 3, 20, 2*w]']],
   ['Resize', ['float32[1, 3, 10, w]', undefined, undefined, [1, 3, 7, 7]], {}, ['float32[1, 3, 7, 7]']],
   ['Upsample', ['float32[1, 3, 10, 10]', [1, 1, 2, 3]], {}, ['float32[1, 3, 20, 30]'], { opset: 9 }],
+  // ConstantOfShape-25: a zero in fp32 where no value is given.
+  ['ConstantOfShape', [[2]], {}, ['float32[2] = 0, 0']],
+  // SplitToSequence-24: parts of one element each lose their axis without `keepdims`; given parts never do.
+  ['SplitToSequence', ['float32[2, 6]'], { axis: 0, keepdims: 0 }, ['sequence(float32[6])']],
+  ['SplitToSequence', ['float32[2, 6]'], { axis: 0 }, ['sequence(float32[1, 6])']],
+  ['SplitToSequence', ['float32[2, 6]', [1, 1]], { axis: 0, keepdims: 0 }, ['sequence(float32[1, 6])']],
   ['SequenceConstruct', ['float32[2, 3]', 'float32[2, 5]'], {}, ['sequence(float32[2, ≤5])']],
 ];
 
