@@ -33,7 +33,7 @@ const rooms = new Set(paths.map((path) => path.split('/')[2]));
 const furtherTests = {
   estimate: ['test/finding-pages'],
   operators: ['test/validation/conformance.test.ts', 'test/validation/shapeInference.test.ts'],
-  frameworks: ['test/estimate/savedActivations.test.ts', 'test/estimate/savedByCheckpoint.test.ts'],
+  frameworks: ['test/estimate/savedByCheckpoint.test.ts'],
 };
 const tests =
   values.tests?.split(',') ?? [...rooms].flatMap((room) => [`test/${room}`, ...(furtherTests[room] ?? [])]);

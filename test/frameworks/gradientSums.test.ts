@@ -54,6 +54,32 @@ test.each([
   expect(sums(layers)).toEqual(where);
 });
 
+/** Of branches side by side only the program tells which comes first in backward: the order of lines in a file does not. */
+test('what adds up gradients of branches does not depend on the order of lines', () => {
+  const branches = ['  - b: Linear(8) from a\n', '  - c: ReLU() from a\n', '  - d: Sigmoid() from a\n'];
+  const placed = (order: readonly number[]) => {
+    const lines = order.map((each) => branches[each]).join('');
+    const { training, plan } = backward(`  - a: Linear(8)\n${lines}  - s: cat((b, c, d), dim=1)\n`);
+    return plan.lowered.operators
+      .flatMap((operator, index) =>
+        (operator?.backwardData ?? [])
+          .filter(({ purpose }) => purpose === 'gradient sum')
+          .map(() => training.analysis.graph.operators[index]?.type ?? ''),
+      )
+      .toSorted();
+  };
+  const [first, ...others] = [
+    [0, 1, 2],
+    [0, 2, 1],
+    [1, 0, 2],
+    [1, 2, 0],
+    [2, 0, 1],
+    [2, 1, 0],
+  ].map(placed);
+  expect(first).toHaveLength(2);
+  for (const other of others) expect(other).toEqual(first);
+});
+
 test('gradients added to old ones are filled with zeros and added, tensor by tensor; not in inference', () => {
   const kernels = (mode: 'training' | 'inference', gradients: string) =>
     backward('  - a: Linear(8)\n', mode, { gradients }).plan.update.kernels.filter(({ bytes }) => bytes > 0);

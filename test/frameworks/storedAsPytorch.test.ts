@@ -214,6 +214,36 @@ test('a matmul reads each operand as it lies where one matrix, or the whole stac
   expect(kernels([conv, 'w: Parameter(1, 1, 16, 16)', 'out: matmul(conv, w)'])).toBe(1);
 });
 
+/** PyTorch 2.x derivatives.yaml: `leaky_relu` and `elu` keep what they are given, `leaky_relu_` and `elu_` what they give. */
+test.each([
+  ['LeakyReLU', 'false', 3],
+  ['LeakyReLU', 'true', 2],
+  ['ELU', 'false', 3],
+  ['ELU', 'true', 2],
+  // They keep what they give anyway.
+  ['ReLU', 'false', 2],
+  ['ReLU', 'true', 2],
+  ['Sigmoid', 'true', 2],
+  // It keeps what it was given, in its place or not.
+  ['SiLU', 'true', 3],
+] as const)('%s with in-place=%s between convolutions keeps %d images', (layer, inPlace, images) => {
+  const layers = [conv, `on: ${layer}()`, 'out: Conv2d(8, 1, bias=False)'];
+  expect(keptBytes(layers, 'fp32', { 'in-place': inPlace })).toBe(images * 4 * image);
+});
+
+/** Layer normalization has a block of threads for each row (PyTorch 2.x layer_norm_kernel.cu, `vectorized_layer_norm_kernel`). */
+test.each([
+  ['LayerNorm(16)', 4 * 8 * 16],
+  ['LayerNorm((16, 16))', 4 * 8],
+  ['softmax(dim=-1)', undefined],
+  ['BatchNorm2d()', undefined],
+] as const)('rows of %s that have a block each: %s', (layer, rows) => {
+  const norm = lowered([conv, `out: ${layer}`], 'fp32').at(-1);
+  const rowsOf = (pass: 'forward' | 'backward') => (rows === undefined ? undefined : { rows, pass });
+  expect(norm?.forward[0]?.normalized).toEqual(rowsOf('forward'));
+  expect(norm?.backwardData[0]?.normalized).toEqual(rowsOf('backward'));
+});
+
 test('autocast casts numbers in fp32 alone: of a choice by true and false it casts nothing', () => {
   const launches = (lines: readonly string[]) => lowered(lines, 'fp16').at(-1)?.forward.length;
   const chosen = [conv, 'more: onnx.Greater(conv, conv)', 'out: onnx.Where(more, conv, conv)'];
