@@ -49,3 +49,22 @@ test.each([
   const about = issues.flatMap(({ code, value }) => (code === 'graph/computed-weights' ? [value] : []));
   expect(about).toEqual(told);
 });
+
+test.each([
+  ['positions that were cut or looked up', 'onnx::Add_7: float32[1, 12, 8]', ['onnx::Add_7']],
+  ['positions that the program adds as they are', 'positions: float32[1, 12, 8]', []],
+  ['a bias', 'onnx::Add_7: float32[8]', []],
+])('%s', (_, stored, told) => {
+  const name = stored.slice(0, stored.lastIndexOf(':'));
+  const { parameters, issues } = analyzeOnnx(
+    onnxModel({
+      inputs: ['x: float32[2, 12, 8]'],
+      outputs: ['y'],
+      initializers: [stored, 'w: float32[8, 8]'],
+      nodes: [onnxNode('h = MatMul(x, w)'), onnxNode(`y = Add(h, ${name})`)],
+    }),
+  );
+  expect(parameters.map((parameter) => parameter.name)).toContain(name);
+  const about = issues.flatMap(({ code, value }) => (code === 'graph/computed-weights' ? [value] : []));
+  expect(about).toEqual(told);
+});

@@ -48,6 +48,8 @@ const launches: Readonly<Record<string, readonly [number, number]>> = {
   'one-head': [4 + 4, 3 * 2 + 3 + 1],
   // The mean and its maximum; zeros, and the gradient of one token is copied into them.
   chosen: [2 + 2, 2 + 2 + 3],
+  // Zeros, which index_add copies and adds to; its gradient is an index_select.
+  gathered: [2 + 1 + 3, 2 + 1 + 1 + 3],
   // Numbers at random, and what they multiply.
   slopes: [2 + 2, 2 + 1 + 3],
 };

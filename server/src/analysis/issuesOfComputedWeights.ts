@@ -7,7 +7,7 @@
 import { elementCount } from '../formats/onnx/payload.ts';
 import { isFloatingPoint } from '../model/elementType.ts';
 import { formatCount } from '../model/format.ts';
-import type { Graph } from '../model/graph.ts';
+import { type Graph, isKnownShape } from '../model/graph.ts';
 import type { Issue } from '../model/issue.ts';
 import { isAnonymousTensor, isArithmeticName, isLookUpName, isProductName } from '../model/tensorNames.ts';
 import type { Use } from './findRoles.ts';
@@ -24,6 +24,7 @@ export function issuesOfComputedWeights(
     const use = uses.get(name);
     if (isFoldedByTorchScript(name) && use?.feedsFilter === true && !use.asWeight)
       return [{ name, source: name }];
+    if (use?.asWeight === false && isAddedTable(graph, name)) return [{ name, source: name }];
     const source = parameter ?? joined?.[0] ?? foldedFrom.find((candidate) => candidate.includes('.'));
     const isComputed =
       joined !== undefined ||
@@ -82,6 +83,18 @@ function issuesOfFoldedTables(
   const others = tables.length === 1 ? '' : ` and ${tables.length - 1} more`;
   const message = `Constant folding computed \`${first.name}\`${others} from what the program stores. Their ${formatCount(all)} elements are costed as tables, without gradients. If parameters are behind them, export with \`do_constant_folding=False\``;
   return [{ code: 'graph/computed-weights', severity: 'information', message, value: first.name }];
+}
+
+/**
+ * Whether it is added alone, as positions are, and has more than one axis: a table that the TorchScript exporter cut or looked up.
+ * What a program adds as it is keeps its name.
+ */
+function isAddedTable({ operators, values }: Graph, name: string): boolean {
+  const value = values.get(name);
+  if (value?.type.kind !== 'tensor' || !isFoldedByTorchScript(name) || !isKnownShape(value.type.shape))
+    return false;
+  const isTable = value.type.shape.filter((size) => size !== 1).length > 1;
+  return isTable && value.consumers.every((index) => operators[index]?.type === 'Add');
 }
 
 const isFoldedByTorchScript = (name: string): boolean => /^onnx::[A-Z]\w*_\d+$/.test(name);

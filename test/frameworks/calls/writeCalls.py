@@ -75,6 +75,18 @@ class Slopes(nn.Module):
         return self.last(F.rrelu(self.first(x), training=self.training))
 
 
+class Gathered(nn.Module):
+    """Messages that are added up by receiver, along the second axis."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = nn.Linear(16, 16), nn.Linear(16, 4)
+
+    def forward(self, x: Tensor, places: Tensor) -> Tensor:
+        messages = torch.tanh(self.first(x))
+        return self.last(torch.zeros(2, 8, 16).index_add(1, places, messages))
+
+
 def scores() -> dict[str, Tensor]:
     return {"x": torch.randn(2, 12, 8), "y": torch.rand(2, 12, 16)}
 
@@ -89,6 +101,7 @@ NETWORKS = {
     "masked": (lambda: Masked(False), masked),
     "one-head": (lambda: Masked(True), masked),
     "chosen": (Chosen, lambda: {"x": torch.randn(2, 16, 32)}),
+    "gathered": (Gathered, lambda: {"x": torch.randn(2, 24, 16), "places": torch.randint(0, 8, (24,))}),
     "slopes": (Slopes, lambda: {"x": torch.randn(2, 16, 32)}),
 }
 
@@ -121,6 +134,8 @@ def main() -> None:
         if name != "slopes":  # which the default exporter does not know
             path = str(FOLDER / f"{name}.default.onnx")
             torch.onnx.export(program, (), path, input_names=names, external_data=False)
+        if name == "gathered":  # which the TorchScript exporter refuses
+            continue
         training = torch.onnx.TrainingMode.TRAINING
         legacy = str(FOLDER / f"{name}.legacy.onnx")
         torch.onnx.export(network, given, legacy, input_names=names, training=training, dynamo=False)

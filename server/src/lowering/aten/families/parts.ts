@@ -286,15 +286,28 @@ const scatter =
       : call.emit('ScatterElements', [self, places, ...updates], attributes);
   };
 
-/** Rows added, or written, where an index of the first axis says. */
+/** Rows added, or written, where an index says, of one axis, which comes first. */
 const toRows =
   (reduction: string): LowerAten =>
   (call) => {
     const [self, places, source] = [call.tensor('self'), call.tensor('index'), call.tensor('source')];
-    if (self === undefined || places === undefined || source === undefined || call.numberOr('dim', 0) !== 0)
+    const rank = rankOf(self);
+    const axis = fromFront(call.numberOr('dim', 0), rank);
+    if (self === undefined || places === undefined || source === undefined || axis >= Math.max(1, rank))
       return undefined;
     const coordinates = call.emit('Unsqueeze', [places, call.integers([-1])]);
-    return call.emit('ScatterND', [self, ...coordinates, source], { reduction: text(reduction) });
+    const order = [axis, ...Array.from({ length: rank }, (_, at) => at).filter((at) => at !== axis)];
+    const turned = (of: Tensor, by: readonly number[]): Tensor =>
+      axis === 0 ? of : call.emit('Transpose', [of], { perm: ints(by) })[0];
+    const [rows] = call.emit('ScatterND', [turned(self, order), ...coordinates, turned(source, order)], {
+      reduction: text(reduction),
+    });
+    return [
+      turned(
+        rows,
+        order.map((_, at) => order.indexOf(at)),
+      ),
+    ];
   };
 
 const triangle =
