@@ -48,6 +48,8 @@ const launches: Readonly<Record<string, readonly [number, number]>> = {
   'one-head': [4 + 4, 3 * 2 + 3 + 1],
   // The mean and its maximum; zeros, and the gradient of one token is copied into them.
   chosen: [2 + 2, 2 + 2 + 3],
+  // Seven linear layers, four activations and what the losses compute. Backward leaves out the target; four weights are read twice.
+  judged: [7 + 4 + 6, 3 + 3 + (2 + 3) + 2 + 4 + 3 + (1 + 3 + 2)],
   // Zeros, which index_add copies and adds to; its gradient is an index_select.
   gathered: [2 + 1 + 3, 2 + 1 + 1 + 3],
   // Numbers at random, and what they multiply.

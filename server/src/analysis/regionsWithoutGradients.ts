@@ -17,9 +17,9 @@ export function nodesWithoutGradients(nodes: readonly OnnxNode[], graph: OnnxGra
   const placeholders = placeholdersOfProgram(graph);
   const regions = new Map<string, { readonly members: OnnxNode[]; readsStored: boolean }>();
   for (const node of placeholders === undefined ? [] : nodes) {
-    const trace = node.metadata.get('pkg.torch.onnx.stack_trace');
+    const trace = node.metadata.get(traceKey);
     // Most traces are of the person's lines, and are long.
-    if (trace === undefined || !generated.test(trace)) continue;
+    if (trace === undefined || !isOfGeneratedGraph(node)) continue;
     const [frame] = parseStackTrace(trace);
     if (frame === undefined) continue;
     const region = regions.get(frame.path) ?? { members: [], readsStored: false };
@@ -29,5 +29,11 @@ export function nodesWithoutGradients(nodes: readonly OnnxNode[], graph: OnnxGra
   }
   return new Set([...regions.values()].flatMap(({ members, readsStored }) => (readsStored ? members : [])));
 }
+
+export const traceKey = 'pkg.torch.onnx.stack_trace';
+
+/** Whether the trace of a node begins in a graph that torch generated, as those of regions do. */
+export const isOfGeneratedGraph = ({ metadata }: OnnxNode): boolean =>
+  generated.test(metadata.get(traceKey) ?? '');
 
 const generated = /^\s*File "<eval_with_key>/;

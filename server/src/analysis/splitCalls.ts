@@ -2,6 +2,7 @@
 
 import type { OnnxModel } from '../formats/onnx/syntax.ts';
 import type { FlatNode } from './expandFunctions.ts';
+import { isOfGeneratedGraph, traceKey } from './regionsWithoutGradients.ts';
 import { namesOfLostModules } from './restoration/namesOfLostModules.ts';
 import { splitDetachedCalls } from './splitDetachedCalls.ts';
 import { splitMergedCalls } from './splitMergedCalls.ts';
@@ -14,5 +15,21 @@ export function splitCalls(nodes: readonly FlatNode[], model: OnnxModel): readon
   const { graph } = model;
   const lost = namesOfLostModules(model);
   const recorded = splitMergedCalls(splitRecordedCalls(nodes, graph, lost), graph);
-  return splitRepeatedCalls(splitDetachedCalls(splitSharedParts(recorded), graph), graph, lost);
+  const all = splitRepeatedCalls(splitDetachedCalls(splitSharedParts(recorded), graph), graph, lost);
+  return all === nodes ? nodes : withTracesOfTheirOwn(all, nodes);
+}
+
+/**
+ * A call that was merged into one of a region without gradients has the traces of that, and is none of the region: what reads it may
+ * stand outside (a critic that judges the next action in the target and in the policy's loss).
+ */
+function withTracesOfTheirOwn(all: readonly FlatNode[], before: readonly FlatNode[]): readonly FlatNode[] {
+  const known = new Set(before.flatMap(({ node }) => node.outputs));
+  return all.map((flat) => {
+    const { node } = flat;
+    if (!isOfGeneratedGraph(node) || node.outputs.some((output) => known.has(output))) return flat;
+    const metadata = new Map(node.metadata);
+    metadata.delete(traceKey);
+    return { ...flat, node: { ...node, metadata } };
+  });
 }

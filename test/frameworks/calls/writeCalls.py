@@ -87,6 +87,20 @@ class Gathered(nn.Module):
         return self.last(torch.zeros(2, 8, 16).index_add(1, places, messages))
 
 
+class Judged(nn.Module):
+    """A critic that judges one thing in a target, without gradients, and in the loss."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.actor, self.critic = nn.Linear(16, 16), nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        action = torch.tanh(self.actor(x))
+        with torch.no_grad():
+            target = self.critic(action) + 1
+        return ((self.critic(x) - target) ** 2).mean() - self.critic(action).mean()
+
+
 def scores() -> dict[str, Tensor]:
     return {"x": torch.randn(2, 12, 8), "y": torch.rand(2, 12, 16)}
 
@@ -101,6 +115,7 @@ NETWORKS = {
     "masked": (lambda: Masked(False), masked),
     "one-head": (lambda: Masked(True), masked),
     "chosen": (Chosen, lambda: {"x": torch.randn(2, 16, 32)}),
+    "judged": (Judged, lambda: {"x": torch.randn(24, 16)}),
     "gathered": (Gathered, lambda: {"x": torch.randn(2, 24, 16), "places": torch.randint(0, 8, (24,))}),
     "slopes": (Slopes, lambda: {"x": torch.randn(2, 16, 32)}),
 }
@@ -128,13 +143,15 @@ def main() -> None:
         saved[name] = saved_of(network, inputs)
         given, names = tuple(inputs.values()), list(inputs)
         program = torch.export.export(network, given)
-        for node in program.graph.nodes:
-            node.meta.pop("stack_trace", None)  # paths of the machine
+        for part in program.graph_module.modules():
+            for node in part.graph.nodes if isinstance(part, torch.fx.GraphModule) else []:
+                node.meta.pop("stack_trace", None)  # paths of the machine
         torch.export.save(program, FOLDER / f"{name}.pt2")
         if name != "slopes":  # which the default exporter does not know
             path = str(FOLDER / f"{name}.default.onnx")
             torch.onnx.export(program, (), path, input_names=names, external_data=False)
-        if name == "gathered":  # which the TorchScript exporter refuses
+        # The TorchScript exporter refuses the one and records no `no_grad` of the other.
+        if name in ("gathered", "judged"):
             continue
         training = torch.onnx.TrainingMode.TRAINING
         legacy = str(FOLDER / f"{name}.legacy.onnx")

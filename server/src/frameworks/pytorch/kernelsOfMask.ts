@@ -12,6 +12,8 @@ import { elementwiseKernel } from './elementwiseKernel.ts';
 
 export function kernelsOfMask(step: EagerStep, typed: TypedOperator): readonly KernelWork[] {
   const { operator, environment } = typed;
+  // What a file computes of constants is no work of a step.
+  if (step.training.analysis.costing.auxiliary.shapeArithmetic[operator.index]) return noKernels;
   const fills: KernelWork = { ...elementwiseKernel(0, 0, environment), bytes: bytes(8), launches: 2 };
   if (operator.type === 'Where') {
     const isFilled = operator.inputs.slice(1).every((name) => isNumber(step.training, name));
