@@ -200,7 +200,8 @@ function cutGraph(
     (operator, index): Operator => ({
       ...operator,
       index,
-      inputs: operator.inputs.map((name) => nameIn(name, operator.index)),
+      inputs:
+        renamed.size === 0 ? operator.inputs : operator.inputs.map((name) => nameIn(name, operator.index)),
     }),
   );
   const readers = new Map<string, number[]>();
@@ -215,23 +216,26 @@ function cutGraph(
   const outputs = new Set(graph.outputs);
   const given: string[] = [];
   const asked: string[] = [];
+  const take = (name: string): void => {
+    if (values.has(name)) return;
+    const value = graph.values.get(name);
+    if (value === undefined) return;
+    const { producer, ...rest } = value;
+    const made = producer === undefined ? undefined : indexIn(producer);
+    const isGiven = value.role === 'input' || (value.role === 'activation' && made === undefined);
+    if (isGiven) given.push(name);
+    if (made !== undefined && (outputs.has(name) || value.consumers.some((index) => index >= part.end)))
+      asked.push(name);
+    values.set(name, {
+      ...rest,
+      ...(isGiven ? { role: 'input' as const } : {}),
+      ...(made === undefined ? {} : { producer: made }),
+      consumers: readers.get(name) ?? [],
+    });
+  };
   for (const operator of operators) {
-    for (const name of [...operator.inputs, ...operator.outputs]) {
-      const value = graph.values.get(name);
-      if (value === undefined || values.has(name)) continue;
-      const { producer, ...rest } = value;
-      const made = producer === undefined ? undefined : indexIn(producer);
-      const isGiven = value.role === 'input' || (value.role === 'activation' && made === undefined);
-      if (isGiven) given.push(name);
-      if (made !== undefined && (outputs.has(name) || value.consumers.some((index) => index >= part.end)))
-        asked.push(name);
-      values.set(name, {
-        ...rest,
-        ...(isGiven ? { role: 'input' as const } : {}),
-        ...(made === undefined ? {} : { producer: made }),
-        consumers: readers.get(name) ?? [],
-      });
-    }
+    for (const name of operator.inputs) take(name);
+    for (const name of operator.outputs) take(name);
   }
   return { graph: { ...graph, inputs: given, outputs: asked, operators, values }, nameIn };
 }
@@ -243,9 +247,11 @@ function cutComposites(
   nameIn: NameIn,
 ): ModelAnalysis['composites'] {
   const found = new Map<number, Composite>();
+  const passed = new Set<Composite>();
   for (const [index, composite] of composites) {
-    const own = indexIn(index);
-    if (own === undefined) continue;
+    if (indexIn(index) === undefined || passed.has(composite)) continue;
+    // It stands at each of its operators.
+    passed.add(composite);
     const last = composite.operators.at(-1) ?? index;
     const isBehind = composite.operators.some((member) => indexIn(member) === undefined);
     const operators = composite.operators.flatMap(
