@@ -1,6 +1,7 @@
 /** How wide ranges of whole steps have to be: half-widths by cause, fitted to the errors of measured steps. */
 
-import { passesOf, type StepPlan, updateWaits } from '../../server/src/estimate/plan/stepPlan.ts';
+import { updateWaits } from '../../server/src/estimate/plan/plannedWork.ts';
+import { passesOf, type StepPlan } from '../../server/src/estimate/plan/stepPlan.ts';
 import { hostWidth, launchesOf, sumsOf } from '../../server/src/estimate/plan/stepSpread.ts';
 import {
   type DoubtfulParts,

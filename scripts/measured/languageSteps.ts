@@ -1,13 +1,10 @@
 /** Training steps of language models over several GPUs, as they were measured and as they are predicted. */
 
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
-import {
-  passesOf,
-  planStep,
-  type StepPlan,
-  stepRange,
-  timesOf,
-} from '../../server/src/estimate/plan/stepPlan.ts';
+import { timesOf } from '../../server/src/estimate/plan/plannedTimes.ts';
+import { planStep } from '../../server/src/estimate/plan/planStep.ts';
+import { passesOf, type StepPlan } from '../../server/src/estimate/plan/stepPlan.ts';
+import { stepRange } from '../../server/src/estimate/plan/surerPlan.ts';
 import { hasOlderMatmuls } from '../../server/src/frameworks/pytorch/releases.ts';
 import { activeShare } from '../../server/src/hardware/correctedTime.ts';
 import { curvesOf } from '../../server/src/hardware/curves.ts';

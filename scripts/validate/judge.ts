@@ -2,7 +2,10 @@
 
 import type { OpenedModel } from '../../server/src/analysis/openedModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
-import { planStep, type StepPlan, stepRange, timelineOf } from '../../server/src/estimate/plan/stepPlan.ts';
+import { timelineOf } from '../../server/src/estimate/plan/plannedTimes.ts';
+import { planStep } from '../../server/src/estimate/plan/planStep.ts';
+import type { StepPlan } from '../../server/src/estimate/plan/stepPlan.ts';
+import { stepRange } from '../../server/src/estimate/plan/surerPlan.ts';
 import { launchOf } from '../../server/src/frameworks/pytorch/eagerLaunch.ts';
 import type { Range } from '../../server/src/model/estimate.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';

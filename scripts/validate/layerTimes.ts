@@ -3,7 +3,7 @@
 import type { OpenedModel } from '../../server/src/analysis/openedModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import type { PassTimes } from '../../server/src/estimate/plan/operatorTimes.ts';
-import { planStep } from '../../server/src/estimate/plan/stepPlan.ts';
+import { planStep } from '../../server/src/estimate/plan/planStep.ts';
 import { computePath } from '../../server/src/hardware/computePath.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
 

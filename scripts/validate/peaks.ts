@@ -8,7 +8,7 @@ import {
   reservedMemory,
   runtimeReserve,
 } from '../../server/src/estimate/memory/reservedMemory.ts';
-import { planStep } from '../../server/src/estimate/plan/stepPlan.ts';
+import { planStep } from '../../server/src/estimate/plan/planStep.ts';
 import type { TotalCost } from '../../server/src/model/stepCost.ts';
 import { type MeasuredRow, numberIn, readMeasured } from '../measured/readMeasured.ts';
 import { scenarioOfRow } from '../measured/scenarioOfRow.ts';

@@ -11,7 +11,7 @@ import { runCalibrateCommand } from '../../server/src/cli/calibrateCommand.ts';
 import { costModelFile, openModelFile } from '../../server/src/cli/costFile.ts';
 import { costOfDevice } from '../../server/src/cli/costOfDevice.ts';
 import { printData, printMessage } from '../../server/src/cli/streams.ts';
-import { asUpdate, planStep } from '../../server/src/estimate/plan/stepPlan.ts';
+import { asUpdate, planStep } from '../../server/src/estimate/plan/planStep.ts';
 import { launchesOf } from '../../server/src/estimate/plan/stepSpread.ts';
 import type { KernelWork } from '../../server/src/hardware/kernelWork.ts';
 import { readClusterProfile } from '../../server/src/hardware/readClusterProfile.ts';

@@ -10,7 +10,7 @@ import { gunzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { openModel } from '../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
-import { planStep } from '../../server/src/estimate/plan/stepPlan.ts';
+import { planStep } from '../../server/src/estimate/plan/planStep.ts';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
 
 const [, ...lines] = readFileSync('test/composites/autocast.csv', 'utf8').trim().split('\n');

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { distinctRows } from '../../server/src/analysis/embeddingTables.ts';
 import { openModel } from '../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
-import { planStep } from '../../server/src/estimate/plan/stepPlan.ts';
+import { planStep } from '../../server/src/estimate/plan/planStep.ts';
 import { recost } from '../../server/src/estimate/recost.ts';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
 import { formatTime } from '../../server/src/model/format.ts';

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { TrainingGraph } from '../../server/src/analysis/modelAnalysis.ts';
 import { estimateStep } from '../../server/src/estimate/estimateStep.ts';
-import { planStep } from '../../server/src/estimate/plan/stepPlan.ts';
+import { planStep } from '../../server/src/estimate/plan/planStep.ts';
 import { frameworks } from '../../server/src/frameworks/registry.ts';
 import type { ClusterProfile } from '../../server/src/hardware/clusterProfile.ts';
 import { findCluster } from '../../server/src/hardware/clusters.ts';

@@ -6,7 +6,8 @@ import { CachingAllocator } from '../../server/src/estimate/memory/cachingAlloca
 import { memoryOf } from '../../server/src/estimate/memory/memoryOf.ts';
 import { memoryTrace, replay } from '../../server/src/estimate/memory/memoryTrace.ts';
 import { reservedMemory } from '../../server/src/estimate/memory/reservedMemory.ts';
-import { planStep, type StepPlan } from '../../server/src/estimate/plan/stepPlan.ts';
+import { planStep } from '../../server/src/estimate/plan/planStep.ts';
+import type { StepPlan } from '../../server/src/estimate/plan/stepPlan.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
 import { openGraph, openWithFusedAttention } from '../support/savedActivations.ts';
 

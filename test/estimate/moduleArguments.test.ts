@@ -5,7 +5,7 @@ import { openModel, openOnnxText } from '../../server/src/analysis/openModel.ts'
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import { forwardMemory } from '../../server/src/estimate/memory/forwardMemory.ts';
 import type { Variables } from '../../server/src/estimate/memory/valueLifetimes.ts';
-import { planStep } from '../../server/src/estimate/plan/stepPlan.ts';
+import { planStep } from '../../server/src/estimate/plan/planStep.ts';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
 import type { FrameworkChoice } from '../../server/src/model/scenario.ts';
 

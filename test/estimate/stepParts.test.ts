@@ -3,7 +3,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { estimateStep } from '../../server/src/estimate/estimateStep.ts';
-import { planForGpus, planStep, timelineOf } from '../../server/src/estimate/plan/stepPlan.ts';
+import { timelineOf } from '../../server/src/estimate/plan/plannedTimes.ts';
+import { planForGpus, planStep } from '../../server/src/estimate/plan/planStep.ts';
 import { sumsOf } from '../../server/src/estimate/plan/stepSpread.ts';
 import { expectedMaximum, imbalanceFactor } from '../../server/src/estimate/plan/workerImbalance.ts';
 import type { ClusterProfile } from '../../server/src/hardware/clusterProfile.ts';

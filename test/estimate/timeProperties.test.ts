@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { openModel } from '../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
-import { planStep } from '../../server/src/estimate/plan/stepPlan.ts';
+import { planStep } from '../../server/src/estimate/plan/planStep.ts';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
 import type { GpuProfile } from '../../server/src/hardware/clusterProfile.ts';
 import { findGpu } from '../../server/src/hardware/gpus.ts';

@@ -6,7 +6,7 @@ import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import { lowerWhole } from '../../server/src/estimate/memory/memoryTrace.ts';
 import { type PassEvents, passEvents } from '../../server/src/estimate/memory/passEvents.ts';
 import { unfoldPass } from '../../server/src/estimate/memory/unfoldPass.ts';
-import { planStep } from '../../server/src/estimate/plan/stepPlan.ts';
+import { planStep } from '../../server/src/estimate/plan/planStep.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
 
 const decoder = `

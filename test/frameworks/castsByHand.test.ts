@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { openModel, openOnnxText } from '../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
-import { planStep } from '../../server/src/estimate/plan/stepPlan.ts';
+import { planStep } from '../../server/src/estimate/plan/planStep.ts';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
 

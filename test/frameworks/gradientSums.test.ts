@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { openModel } from '../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
-import { planStep } from '../../server/src/estimate/plan/stepPlan.ts';
+import { planStep } from '../../server/src/estimate/plan/planStep.ts';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
 
 /** Kernels of backward that are not there when no value is read twice: of additions of gradients, by layer. */

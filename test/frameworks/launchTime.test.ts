@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { numberIn, readMeasured } from '../../scripts/measured/readMeasured.ts';
 import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
-import { planStep } from '../../server/src/estimate/plan/stepPlan.ts';
+import { planStep } from '../../server/src/estimate/plan/planStep.ts';
 import { resolveFramework } from '../../server/src/frameworks/registry.ts';
 import { readClusterProfile } from '../../server/src/hardware/readClusterProfile.ts';
 

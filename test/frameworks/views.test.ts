@@ -7,7 +7,7 @@
 import { describe, expect, test } from 'vitest';
 import { openModel } from '../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
-import { planStep } from '../../server/src/estimate/plan/stepPlan.ts';
+import { planStep } from '../../server/src/estimate/plan/planStep.ts';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
 import type { Mode } from '../../server/src/model/scenario.ts';
 

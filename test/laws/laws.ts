@@ -10,7 +10,9 @@
 import type { OpenedModel } from '../../server/src/analysis/openedModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import { type PlannedTraffic, timeTraffic } from '../../server/src/estimate/plan/plannedTraffic.ts';
-import { planStep, type StepPlan, workOf } from '../../server/src/estimate/plan/stepPlan.ts';
+import { workOf } from '../../server/src/estimate/plan/plannedWork.ts';
+import { planStep } from '../../server/src/estimate/plan/planStep.ts';
+import type { StepPlan } from '../../server/src/estimate/plan/stepPlan.ts';
 import { makeReport } from '../../server/src/estimate/report/makeReport.ts';
 import { renderTable } from '../../server/src/estimate/report/renderTable.ts';
 import { type Report, reportSchema } from '../../server/src/estimate/report/report.ts';

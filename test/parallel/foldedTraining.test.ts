@@ -7,7 +7,7 @@ import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import { estimateStep } from '../../server/src/estimate/estimateStep.ts';
 import { memoryOf } from '../../server/src/estimate/memory/memoryOf.ts';
 import { reservedMemory } from '../../server/src/estimate/memory/reservedMemory.ts';
-import { planStep } from '../../server/src/estimate/plan/stepPlan.ts';
+import { planStep } from '../../server/src/estimate/plan/planStep.ts';
 import { findCluster } from '../../server/src/hardware/clusters.ts';
 import type { StepCost } from '../../server/src/model/stepCost.ts';
 import { blockRun } from '../../server/src/parallel/blockRun.ts';

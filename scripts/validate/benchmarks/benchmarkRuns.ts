@@ -11,7 +11,8 @@ import type { KernelTiming } from '../../../server/src/benchmark/calibration/fit
 import { timingsOfRun } from '../../../server/src/benchmark/calibration/timingsOfRun.ts';
 import type { TimedStep } from '../../../server/src/benchmark/calibration/waitsForHost.ts';
 import { estimateModel } from '../../../server/src/estimate/estimateModel.ts';
-import { planStep, type StepPlan } from '../../../server/src/estimate/plan/stepPlan.ts';
+import { planStep } from '../../../server/src/estimate/plan/planStep.ts';
+import type { StepPlan } from '../../../server/src/estimate/plan/stepPlan.ts';
 import { findCluster } from '../../../server/src/hardware/clusters.ts';
 import { optimizers, type ScenarioRequest } from '../../../server/src/model/scenario.ts';
 import { type Seconds, seconds } from '../../../server/src/model/units.ts';

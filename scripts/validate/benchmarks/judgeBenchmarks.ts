@@ -3,7 +3,9 @@
 import { fitFactors } from '../../../server/src/benchmark/calibration/fitFactors.ts';
 import { fitHost } from '../../../server/src/benchmark/calibration/fitHost.ts';
 import { hostOfProgram } from '../../../server/src/benchmark/calibration/hostOfProgram.ts';
-import { planStep, stepRange, timesOf } from '../../../server/src/estimate/plan/stepPlan.ts';
+import { timesOf } from '../../../server/src/estimate/plan/plannedTimes.ts';
+import { planStep } from '../../../server/src/estimate/plan/planStep.ts';
+import { stepRange } from '../../../server/src/estimate/plan/surerPlan.ts';
 import type { ClusterProfile } from '../../../server/src/hardware/clusterProfile.ts';
 import type { KernelRates } from '../../../server/src/hardware/kernelRates.ts';
 import { kernelTime } from '../../../server/src/hardware/kernelTime.ts';

@@ -14,13 +14,10 @@ import { givenStepFactors } from '../../../server/src/estimate/plan/givenStepFac
 import { gradientsInReadyOrder } from '../../../server/src/estimate/plan/gradients.ts';
 import { gradientTimes } from '../../../server/src/estimate/plan/gradientTimes.ts';
 import { independentRange } from '../../../server/src/estimate/plan/independentRange.ts';
+import { timelineOf } from '../../../server/src/estimate/plan/plannedTimes.ts';
 import { timeTraffic } from '../../../server/src/estimate/plan/plannedTraffic.ts';
-import {
-  launchEnds,
-  planStep,
-  type StepPlan,
-  timelineOf,
-} from '../../../server/src/estimate/plan/stepPlan.ts';
+import { launchEnds, planStep } from '../../../server/src/estimate/plan/planStep.ts';
+import type { StepPlan } from '../../../server/src/estimate/plan/stepPlan.ts';
 import type { WorkerGroup } from '../../../server/src/frameworks/exchange.ts';
 import type { ClusterProfile } from '../../../server/src/hardware/clusterProfile.ts';
 import type { Bound, Range } from '../../../server/src/model/estimate.ts';

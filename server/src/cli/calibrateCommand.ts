@@ -21,7 +21,7 @@ import type { BenchmarkDevice } from '../benchmark/deviceSchema.ts';
 import type { SavedCollectives } from '../benchmark/savedCollectives.ts';
 import type { SavedResult } from '../benchmark/savedResult.ts';
 import { computeOfStep } from '../estimate/computeOfStep.ts';
-import { planStep } from '../estimate/plan/stepPlan.ts';
+import { planStep } from '../estimate/plan/planStep.ts';
 import { type Column, layoutColumns } from '../estimate/report/columns.ts';
 import { gpuOfDevice } from '../hardware/gpuOfDevice.ts';
 import type { KernelRates } from '../hardware/kernelRates.ts';

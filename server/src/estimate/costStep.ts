@@ -9,7 +9,7 @@ import { finish, type Steps } from '../model/steps.ts';
 import type { Prefill } from './decoding/decodeCost.ts';
 import { estimateStepInSteps } from './estimateStep.ts';
 import { estimateParallelStep } from './parallel/estimateParallelStep.ts';
-import { computeStep } from './plan/stepPlan.ts';
+import { computeStep } from './plan/planStep.ts';
 import { withFoundBlocks } from './withFoundBlocks.ts';
 
 /** `measurements` and `leftOut` are those of `estimateStep`; nothing measured is taken for workers that share a model. */

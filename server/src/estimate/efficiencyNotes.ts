@@ -4,7 +4,8 @@ import { formatBytes, formatTime } from '../model/format.ts';
 import type { StepTimes } from '../schedule/stepTimeline.ts';
 import { memoryOf } from './memory/memoryOf.ts';
 import { withRuntime } from './memory/reservedMemory.ts';
-import { planForGpus, type StepPlan } from './plan/stepPlan.ts';
+import { planForGpus } from './plan/planStep.ts';
+import type { StepPlan } from './plan/stepPlan.ts';
 
 /** Clauses to follow the efficiency; `here` is the step on all GPUs, `alone` that of one by itself. */
 export function efficiencyNotes(plan: StepPlan, here: StepTimes, alone: StepTimes): readonly string[] {

@@ -50,19 +50,10 @@ import {
 import type { StepMemory } from './memory/stepMemory.ts';
 import { communicationByLayer, messageCosts } from './messageCosts.ts';
 import { withMeasurement } from './plan/measuredWork.ts';
-import {
-  type FasterWorkers,
-  passesOf,
-  passTimesOf,
-  planStep,
-  type StepPlan,
-  stepRange,
-  timeAtServers,
-  timelineOf,
-  timesAlone,
-  timesOf,
-  waitingForSlower,
-} from './plan/stepPlan.ts';
+import { timelineOf, timesAlone, timesOf, waitingForSlower } from './plan/plannedTimes.ts';
+import { planStep } from './plan/planStep.ts';
+import { type FasterWorkers, passesOf, passTimesOf, type StepPlan, timeAtServers } from './plan/stepPlan.ts';
+import { stepRange } from './plan/surerPlan.ts';
 import { recost } from './recost.ts';
 import { stepLimit } from './stepLimit.ts';
 import { meanStep, meanWorkerStep, throughputOf } from './throughput.ts';

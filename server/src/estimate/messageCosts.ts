@@ -9,7 +9,8 @@ import type { MessageCost } from '../model/stepCost.ts';
 import { type Bytes, bytes, seconds, sum, times } from '../model/units.ts';
 import type { StepTimeline } from '../schedule/stepTimeline.ts';
 import { type LayerCommunication, layerOfOperators, layerOfParameters } from './layerCosts.ts';
-import { exchangesPerStep, queueOfMessages, type StepPlan } from './plan/stepPlan.ts';
+import { queueOfMessages } from './plan/plannedTimes.ts';
+import { exchangesPerStep, type StepPlan } from './plan/stepPlan.ts';
 
 /** Messages with equal contents or routes share their descriptions: a gradient may be sent in many parts. */
 export function messageCosts(plan: StepPlan, timeline: StepTimeline): readonly MessageCost[] {

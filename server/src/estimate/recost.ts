@@ -4,7 +4,8 @@ import { bindAnalysis } from '../analysis/bindTrainingGraph.ts';
 import type { Scenario } from '../model/scenario.ts';
 import { memoryOf } from './memory/memoryOf.ts';
 import type { StepMemory } from './memory/stepMemory.ts';
-import { planStep, type StepPlan } from './plan/stepPlan.ts';
+import { planStep } from './plan/planStep.ts';
+import type { StepPlan } from './plan/stepPlan.ts';
 
 /** `undefined` where another batch cannot be bound, because the model fixes its own. */
 export function recost(

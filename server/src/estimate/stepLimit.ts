@@ -3,7 +3,8 @@
 import { floatAt } from '../model/at.ts';
 import type { StepLimit } from '../model/stepCost.ts';
 import type { StepTimeline } from '../schedule/stepTimeline.ts';
-import { type StepPlan, waitingForSlower, workerTimeline } from './plan/stepPlan.ts';
+import { waitingForSlower, workerTimeline } from './plan/plannedTimes.ts';
+import type { StepPlan } from './plan/stepPlan.ts';
 
 /** Less of the step than this, in all, leaves computation the limit. */
 export const smallShare = 0.05;

@@ -1,7 +1,8 @@
 /** Samples per second over all workers. */
 
 import { type Seconds, seconds } from '../model/units.ts';
-import { passesOf, type StepPlan, timeAtServers, workerTimeline, workerTimes } from './plan/stepPlan.ts';
+import { workerTimeline, workerTimes } from './plan/plannedTimes.ts';
+import { passesOf, type StepPlan, timeAtServers } from './plan/stepPlan.ts';
 
 export function throughputOf(plan: StepPlan, step: Seconds): number {
   const { training, scenario } = plan;

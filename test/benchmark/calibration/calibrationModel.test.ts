@@ -8,7 +8,7 @@ import {
 } from '../../../server/src/benchmark/calibration/calibrationModel.ts';
 import { notRunnable } from '../../../server/src/benchmark/notRunnable.ts';
 import { estimateModel } from '../../../server/src/estimate/estimateModel.ts';
-import { planStep } from '../../../server/src/estimate/plan/stepPlan.ts';
+import { planStep } from '../../../server/src/estimate/plan/planStep.ts';
 import { measuredKind } from '../../../server/src/hardware/measuredKernels.ts';
 
 const kinds = ['cpu', 'cuda'] as const;

@@ -15,7 +15,8 @@ import {
 import { rooflinePoints } from '../../../server/src/estimate/figures/rooflinePoints.ts';
 import { stepCharts } from '../../../server/src/estimate/figures/stepCharts.ts';
 import { stepTimelineFigure } from '../../../server/src/estimate/figures/stepTimelineFigure.ts';
-import { planStep, timelineOf } from '../../../server/src/estimate/plan/stepPlan.ts';
+import { timelineOf } from '../../../server/src/estimate/plan/plannedTimes.ts';
+import { planStep } from '../../../server/src/estimate/plan/planStep.ts';
 import { makeReport } from '../../../server/src/estimate/report/makeReport.ts';
 import { renderHtml } from '../../../server/src/estimate/report/renderHtml.ts';
 import { renderTrace } from '../../../server/src/estimate/report/renderTrace.ts';

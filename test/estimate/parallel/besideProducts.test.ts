@@ -5,7 +5,7 @@ import { kernelSlowdown } from '../../../server/src/communication/kernelSlowdown
 import { estimateModel } from '../../../server/src/estimate/estimateModel.ts';
 import { besideProducts } from '../../../server/src/estimate/parallel/besideProducts.ts';
 import type { TimedCollective } from '../../../server/src/estimate/parallel/collectiveTimes.ts';
-import { planStep } from '../../../server/src/estimate/plan/stepPlan.ts';
+import { planStep } from '../../../server/src/estimate/plan/planStep.ts';
 import type { PieceByPiece } from '../../../server/src/frameworks/layoutRules.ts';
 import { kernelTime } from '../../../server/src/hardware/kernelTime.ts';
 import { bytes, seconds } from '../../../server/src/model/units.ts';

@@ -6,7 +6,7 @@ import {
   type TimedCollective,
   withCollectives,
 } from '../../../server/src/estimate/parallel/collectiveTimes.ts';
-import { planStep } from '../../../server/src/estimate/plan/stepPlan.ts';
+import { planStep } from '../../../server/src/estimate/plan/planStep.ts';
 import { bytes, seconds } from '../../../server/src/model/units.ts';
 import { openGraph } from '../../support/savedActivations.ts';
 

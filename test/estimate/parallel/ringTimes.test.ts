@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { timeRings } from '../../../server/src/estimate/parallel/ringTimes.ts';
-import { planStep } from '../../../server/src/estimate/plan/stepPlan.ts';
+import { planStep } from '../../../server/src/estimate/plan/planStep.ts';
 import { findCluster } from '../../../server/src/hardware/clusters.ts';
 import { chain } from '../../support/trainingGraph.ts';
 

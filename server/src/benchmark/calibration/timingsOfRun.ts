@@ -1,6 +1,7 @@
 /** What a benchmark measured, as timings of the kernels that its prediction launches. */
 
-import { asUpdate, type StepPlan } from '../../estimate/plan/stepPlan.ts';
+import { asUpdate } from '../../estimate/plan/planStep.ts';
+import type { StepPlan } from '../../estimate/plan/stepPlan.ts';
 import type { KernelWork } from '../../hardware/kernelWork.ts';
 import { type Seconds, seconds } from '../../model/units.ts';
 import type { MeasuredLayer } from '../benchmarkMeasurements.ts';

@@ -7,7 +7,9 @@ import type { LayerMeasurements } from '../../model/measurement.ts';
 import type { Scenario } from '../../model/scenario.ts';
 import type { StepTimeline } from '../../schedule/stepTimeline.ts';
 import { type LaidOutStep, layOutStep } from '../parallel/laidOutStep.ts';
-import { planStep, type StepPlan, timelineOf } from '../plan/stepPlan.ts';
+import { timelineOf } from '../plan/plannedTimes.ts';
+import { planStep } from '../plan/planStep.ts';
+import type { StepPlan } from '../plan/stepPlan.ts';
 import { withFoundBlocks } from '../withFoundBlocks.ts';
 
 export type DrawnStep =

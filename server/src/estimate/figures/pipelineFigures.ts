@@ -8,7 +8,7 @@ import { seconds } from '../../model/units.ts';
 import { runtimeReserve } from '../memory/reservedMemory.ts';
 import { bubbleOf, type LaidOutStep } from '../parallel/laidOutStep.ts';
 import type { StagePlan } from '../parallel/parallelPlan.ts';
-import { timesOf } from '../plan/stepPlan.ts';
+import { timesOf } from '../plan/plannedTimes.ts';
 
 /** More lanes than this are not read: some of all ranks are drawn, the first and the last among them. */
 const mostRanks = 16;

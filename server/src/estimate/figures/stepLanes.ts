@@ -7,7 +7,8 @@ import { floatAt, intAt } from '../../model/at.ts';
 import { type SentMessage, type StepTimeline, stepTimes } from '../../schedule/stepTimeline.ts';
 import type { LaunchedWork } from '../../schedule/stepWork.ts';
 import { layerOfOperators } from '../layerCosts.ts';
-import { passesOf, type StepPlan, workOf } from '../plan/stepPlan.ts';
+import { workOf } from '../plan/plannedWork.ts';
+import { passesOf, type StepPlan } from '../plan/stepPlan.ts';
 
 export interface StepLane {
   /** A channel of messages by its number. */

@@ -7,7 +7,8 @@ import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatCount, formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { type Seconds, seconds } from '../../model/units.ts';
-import { passTimesOf, type StepPlan, timesOf } from '../plan/stepPlan.ts';
+import { timesOf } from '../plan/plannedTimes.ts';
+import { passTimesOf, type StepPlan } from '../plan/stepPlan.ts';
 import { batchWhere } from './batchWhere.ts';
 import type { EstimatedStep } from './estimatedStep.ts';
 

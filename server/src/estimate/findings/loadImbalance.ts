@@ -7,7 +7,8 @@ import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { seconds } from '../../model/units.ts';
-import { passesOf, waitingForSlower } from '../plan/stepPlan.ts';
+import { waitingForSlower } from '../plan/plannedTimes.ts';
+import { passesOf } from '../plan/stepPlan.ts';
 import { saysHowWorkersDiffer } from '../plan/workerImbalance.ts';
 import type { EstimatedStep } from './estimatedStep.ts';
 

@@ -12,7 +12,8 @@ import { fitsAtBest, runtimeReserve, withRuntime } from '../memory/reservedMemor
 import type { MemoryKinds, StepMemory } from '../memory/stepMemory.ts';
 import { tightestGpu } from '../memory/tightestGpu.ts';
 import { type HeldTables, heldTables } from '../plan/heldTables.ts';
-import { type StepPlan, timesOf } from '../plan/stepPlan.ts';
+import { timesOf } from '../plan/plannedTimes.ts';
+import type { StepPlan } from '../plan/stepPlan.ts';
 import { fittingBatch, recost } from '../recost.ts';
 import type { EstimatedStep } from './estimatedStep.ts';
 

@@ -12,7 +12,8 @@ import type { FrameworkChoice } from '../../model/scenario.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { seconds } from '../../model/units.ts';
 import { parameterBytes } from '../plan/gradients.ts';
-import { type StepPlan, timesOf } from '../plan/stepPlan.ts';
+import { timesOf } from '../plan/plannedTimes.ts';
+import type { StepPlan } from '../plan/stepPlan.ts';
 import { recost } from '../recost.ts';
 import { counted } from '../report/counted.ts';
 

@@ -8,16 +8,10 @@ import type { Seconds } from '../../model/units.ts';
 import { pipelineSchedule, sendsBesideCompute } from '../../schedule/pipelineSchedules.ts';
 import { type PipelineTimeline, pipelineTimeline } from '../../schedule/pipelineTimeline.ts';
 import { type StepTimes, stepTimes } from '../../schedule/stepTimeline.ts';
-import {
-  earlierPass,
-  type PassesOfStep,
-  passesOf,
-  type StepPlan,
-  surerAsWhole,
-  timesOfPasses,
-  weightTime,
-  workOf,
-} from '../plan/stepPlan.ts';
+import { type PassesOfStep, timesOfPasses } from '../plan/plannedTimes.ts';
+import { earlierPass, weightTime, workOf } from '../plan/plannedWork.ts';
+import { passesOf, type StepPlan } from '../plan/stepPlan.ts';
+import { surerAsWhole } from '../plan/surerPlan.ts';
 import { withCollectives } from './collectiveTimes.ts';
 import type { ParallelPlan, StagePlan } from './parallelPlan.ts';
 import { launchesOfCall } from './plannedStage.ts';
