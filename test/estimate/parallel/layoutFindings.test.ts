@@ -65,6 +65,27 @@ describe('out of memory', () => {
     }
   });
 
+  it('advises a smaller micro-batch and checkpointing together where neither is enough', () => {
+    const long = openLayerSpec(
+      'dims: { seq: 16384, d: 4096 }\ninputs: { x: "float32[batch, seq, d]" }\nlayers:\n  - h: TransformerEncoderLayer(d, 32, dim_feedforward=16384, batch_first=True) * 64\n',
+      'm.layers.yaml',
+    );
+    const parallel: ParallelRequest = { pipeline: 8 };
+    const estimate = (request: ScenarioRequest, layout: ParallelRequest): StepCost => {
+      const asked = { cluster: 'dgx-h100', gpus: 8, globalBatch: 16, ...request, parallel: layout };
+      const { cost: found, issues } = estimateModel(long, [asked]);
+      if (found === undefined) throw new Error(JSON.stringify(issues));
+      return found;
+    };
+    const fix = findingOf(estimate({}, parallel), 'findings/out-of-memory')?.fix ?? '';
+    expect(fix).toMatch(/micro-batch=\d+.* and keep only the inputs of blocks/);
+    const after = estimate(...advised(fix, parallel));
+    expect(findingOf(after, 'findings/out-of-memory')).toBeUndefined();
+    expect(fix).toContain(
+      `needs ${formatBytes(gpuMemory(after).needed)} and takes ${formatTime(after.totals.time.step)}`,
+    );
+  });
+
   it('a layout that fits has no such finding', () => {
     const after = costOf({}, { tensor: 8, microBatch: 1 });
     expect(findingOf(after, 'findings/out-of-memory')).toBeUndefined();

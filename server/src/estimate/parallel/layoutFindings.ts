@@ -38,11 +38,12 @@ function outOfMemory(step: LaidOutStep): readonly Finding[] {
   const { kinds, peak, capacity } = itemAt(memories, fullest);
   const [kind, size] = largestKind(kinds, true);
   const where = parallel.pipeline === 1 ? 'The step' : `Stage ${fullest + 1} of ${plan.ranks.length}`;
-  const fitting = outOfMemoryWays(step)
+  const alone = outOfMemoryWays(step)
     .flatMap(({ kind: way, text, after }) =>
       after !== undefined && fits(after) ? [{ way, text, after }] : [],
     )
     .sort((one, other) => one.after.times.step - other.after.times.step);
+  const fitting = alone.length > 0 ? alone : bothWays(step);
   const better = fitting
     .filter(({ way }, index) => fitting.findIndex((other) => other.way === way) === index)
     .slice(0, 2)
@@ -59,7 +60,7 @@ function outOfMemory(step: LaidOutStep): readonly Finding[] {
       fix:
         better.length > 0
           ? capitalized(better.join('; or '))
-          : 'No smaller `micro-batch` fits, nor twice the degrees, nor keeping only the inputs of blocks: use more GPUs for a copy, or GPUs with more memory',
+          : 'No smaller `micro-batch` fits, nor twice the degrees, also where blocks keep only their inputs: use more GPUs for a copy, or GPUs with more memory',
     },
   ];
 }
@@ -106,6 +107,24 @@ function outOfMemoryWays(step: LaidOutStep): readonly Way[] {
           }),
         );
   return [...microBatches, ...degreesAlone, ...lessKept, ...shards];
+}
+
+/** Where no single change is enough: the largest micro-batch that fits where blocks keep only their inputs. */
+function bothWays(step: LaidOutStep): readonly FittingWay[] {
+  if ((step.scenario.checkpoint ?? 'none') !== 'none') return [];
+  for (const smaller of smallerMicroBatches(step)) {
+    const after = changed(smaller, {}, { checkpoint: 'block' });
+    if (after === undefined || !fits(after)) continue;
+    const text = `${microBatchText(smaller)} and keep only the inputs of blocks (\`checkpoint: block\`)`;
+    return [{ way: 'checkpoint', text, after }];
+  }
+  return [];
+}
+
+interface FittingWay {
+  readonly way: Way['kind'];
+  readonly text: string;
+  readonly after: LaidOutStep;
 }
 
 /** What copies of the model can share in the place of each having all of it. */
