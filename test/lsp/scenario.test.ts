@@ -81,7 +81,7 @@ describe('a model with dynamic axes', () => {
       });
       const shown = (await server.diagnostics(uri, 1)).map(({ message }) => String(message));
       expect(shown).toContain(
-        'Dimension `sequence_length` has no value, so costs that depend on it are unknown; set it with `Layercost: Set Dimensions…`',
+        'Dimension `sequence_length` has no value, so costs that depend on it are unknown\nSet it with `Layercost: Set Dimensions…`',
       );
       expect(shown.filter((message) => message.includes('--'))).toEqual([]);
       const dimensions = { sequence_length: 512, batch_size: 8 };
