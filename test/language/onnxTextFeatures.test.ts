@@ -79,6 +79,8 @@ it.each([
   ['operators for a half-typed one', 'z = Rel|', ['Abs']],
   ['values, the nearest first', 'z = Add (|', ['out put', 'b', 'a', 'h']],
   ['values after a comma', 'z = Add (h, |', ['out put', 'b']],
+  ['none of what the node itself gives', 'p, q = Split (|', ['out put', 'b', 'a', 'h']],
+  ['none of it, whatever came before', 'n = Neg (h)\n  p, q = Split (|', ['n', 'out put', 'b']],
   ['attributes', 'z = Split <|', ['axis', 'num_outputs']],
   ['attributes that are not given yet', 'z = Split <axis = 1, |', ['num_outputs']],
   ['attributes that are needed first', 'z = Gather <|', ['axis']],
