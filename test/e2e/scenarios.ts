@@ -139,7 +139,7 @@ const listsModules: Scenario = {
   name: 'a tree lists modules by cost and leads to their lines, and the status bar says the limit',
   steps: async (editor) => {
     await editor.openFile('gpt2.layers.yaml');
-    await editor.statusMatching(/compute \d+ %|exposed communication \d+ %/);
+    await editor.statusMatching(/compute \d+ %|communication \d+ %/);
     const tree = editor.page.locator('.pane', { hasText: 'Costs by Module' });
     if ((await tree.locator('.monaco-list-row').count()) === 0) await tree.locator('.pane-header').click();
     const first = tree.locator('.monaco-list-row').first();
