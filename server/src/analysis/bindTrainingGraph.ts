@@ -249,15 +249,15 @@ const shapeCost: KnownCost = {
 /** A weight seen in another layout, or a tensor in another type: the kernel is told, and nothing is launched. */
 const viewCost: KnownCost = { ...shapeCost, class: 'view' };
 
-/** Tensors by name. */
-function bindTensors({ values }: Graph, bindings: Bindings): ReadonlyMap<string, BoundTensor> {
+/** Tensors by name. The values of a whole graph are made only where somebody asks for one. */
+function bindTensors(graph: Graph, bindings: Bindings): ReadonlyMap<string, BoundTensor> {
   const ofType = tensorsByType(bindings);
   return foundEntries(
     (name) => {
-      const value = values.get(name);
+      const value = graph.values.get(name);
       return value && ofType(value.type);
     },
-    () => values.keys(),
+    () => graph.values.keys(),
   );
 }
 
