@@ -124,18 +124,20 @@ test('a measured step is of one batch per GPU: of several there is a warning and
   expect(each.job).toContain('training, measured step 300 ms');
 });
 
-test('where one GPU cannot take the whole batch, because the model fixes its own, there is no strong efficiency', () => {
+test('a model that fixes its own batch takes a global batch in passes of it', () => {
   const opened = openLayerSpec(`inputs: { x: "float32[1, 1024]" }\nlayers:\n  - l: Linear(1024)\n`, 'one');
   const costOn = (gpus: number) =>
     estimateModel(opened, [{ cluster: 'dgx-a100', precision: 'bf16', globalBatch: 16, gpus }]);
-  // On 16 GPUs each takes one; on 8 each would take two, and takes one.
+  const stepOn = (gpus: number): number => costOn(gpus).cost?.totals.time.step ?? Number.NaN;
+  // On 16 GPUs each takes one sample; on 8 each takes two passes of one.
+  expect(costOn(8).scenario).toMatchObject({ batchPerGpu: 1, accumulate: 2 });
   const { points } = finish(scaleInSteps('one', [16, 8], costOn));
-  expect(
-    points.map(({ batchPerGpu, scaling: kind, scalingEfficiency }) => [batchPerGpu, kind, scalingEfficiency]),
-  ).toEqual([
-    [1, 'strong', null],
-    [1, 'strong', null],
+  expect(points.map(({ batchPerGpu, scaling: kind }) => [batchPerGpu, kind])).toEqual([
+    [1, 'strong'],
+    [1, 'strong'],
   ]);
+  for (const { gpus, scalingEfficiency } of points)
+    expect(scalingEfficiency).toBeCloseTo(stepOn(1) / gpus / stepOn(gpus), 9);
 });
 
 test.each(['pytorch-fsdp', 'deepspeed-zero'])('low efficiency is found for %s', (name) => {
