@@ -8,11 +8,18 @@ import type { Issue } from '../model/issue.ts';
 import type { Scenario } from '../model/scenario.ts';
 import { hasTrait } from '../operators/operatorFacts.ts';
 import { measuredStepIssues } from './measuredStepIssues.ts';
+import { sharedHeadIssues } from './sharedHeads.ts';
 import { sparseGradientIssues } from './sparseGradients.ts';
 import { partIssues } from './tooManyParts.ts';
 
-export const assumptionsOf = (training: TrainingGraph, scenario: Scenario): readonly Issue[] => [
+/** `architecture`: of the GPU. */
+export const assumptionsOf = (
+  training: TrainingGraph,
+  scenario: Scenario,
+  architecture: string,
+): readonly Issue[] => [
   ...attentionIssues(training, scenario),
+  ...sharedHeadIssues(training, scenario, architecture),
   ...inPlaceIssues(training, scenario),
   ...routingIssues(training),
   ...maximumIssues(training, scenario),

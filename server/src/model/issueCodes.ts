@@ -553,6 +553,11 @@ export const issueCodes = {
     explanation:
       'Exporters and models scale attention differently, which shows whether it was one call of `scaled_dot_product_attention` or written out. Attention without a scale shows neither. It is costed as one fused kernel, which stores no scores; set the framework option `attention=eager` if the model is trained with several kernels.',
   },
+  'scenario/shared-heads': {
+    title: 'Attention with shared heads has no fused kernel here',
+    explanation:
+      'With `enable_gqa=True` several heads of queries share one of keys and values. FlashAttention and the kernels of cuDNN take that in half precision. The memory-efficient kernel does not. In fp32, on Volta and Turing, and with a mask before Hopper, PyTorch then computes step by step. It repeats keys and values, and stores all scores. One fused kernel is costed instead, so time and memory are too low.',
+  },
   'scenario/dense-gradient': {
     title: 'A sparse gradient is costed as dense',
     explanation:
