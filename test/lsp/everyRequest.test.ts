@@ -123,8 +123,10 @@ test.each(cases)('$method', async ({ method, asked, unopened, ofEmpty }) => {
 });
 
 /** Of the language server protocol 3.17: each is of a request that `server/src/lsp/requests` serves. */
-test('the server says what it can, and nothing else', () => {
-  expect(client.capabilities).toEqual({
+test('the server says what it can, and nothing else', async () => {
+  const { capabilities, stop } = await startTestServer();
+  await stop();
+  expect(capabilities).toEqual({
     // Opened, closed and saved documents, and changes by range.
     textDocumentSync: { openClose: true, change: 2, save: true },
     workspace: { textDocumentContent: { schemes: ['onnx-text', 'onnx-layers'] } },
