@@ -127,9 +127,11 @@ function programsIn(folder) {
     .map((path) => join(folder, path));
 }
 
-/** Comments on lines of their own, as bundles lose theirs. No text of these programs has such a line (`test/house/bundledPython.test.ts`). */
+/** Comments on lines of their own and the text at the top, as bundles lose theirs (`test/house/bundledPython.test.ts` holds what that asks). */
 function withoutComments(file) {
-  return readFileSync(file, 'utf8').replace(/^[ \t]*#.*\n/gm, '');
+  return readFileSync(file, 'utf8')
+    .replace(/^"""[\s\S]*?"""\n+/, '')
+    .replace(/^[ \t]*#.*\n/gm, '');
 }
 
 const common = {

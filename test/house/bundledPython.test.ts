@@ -1,4 +1,7 @@
-/** The build takes comment lines out of the programs of Python that it ships: no text of them may hold a line that looks like one. */
+/**
+ * The build takes comment lines and the text at the top out of the programs of Python that it ships: no text of them may hold a line that
+ * looks like a comment, and no program may read such a text.
+ */
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -13,6 +16,8 @@ const files = folders.flatMap((folder) =>
 );
 
 test.each(files)('%s', (file) => {
-  const texts = readFileSync(join(root, file), 'utf8').match(/("""|''')[\s\S]*?\1/g) ?? [];
+  const program = readFileSync(join(root, file), 'utf8');
+  const texts = program.match(/("""|''')[\s\S]*?\1/g) ?? [];
   expect(texts.filter((text) => /^[ \t]*#/m.test(text))).toEqual([]);
+  expect(program).not.toContain('__doc__');
 });

@@ -1,7 +1,7 @@
 /**
  * The option `torch` of PyTorch's frameworks: what a release does by default, where it differs from the newest.
  *
- * A line is a default that changed: what it was, and the release that changed it. An option that a person sets wins over it.
+ * A line is a default that changed: what it was, the release that changed it, and the source that says so. An option that a person sets wins over it.
  */
 
 import { type FrameworkOption, oneOf } from '../options.ts';
@@ -36,77 +36,73 @@ interface ChangedDefault {
   /** The value in releases before `until`. Of several lines of an option the oldest that still holds counts. */
   readonly was: string;
   readonly until: Release;
-  readonly source: string;
 }
 
 const changedDefaults: readonly ChangedDefault[] = [
   {
+    // pytorch/pytorch, pull request 92306: optimizers take foreach on CUDA where nobody says.
     option: 'optimizer-kernels',
     now: 'foreach',
     was: 'loop',
     until: '2.0',
-    source: 'pytorch/pytorch, pull request 92306: optimizers take foreach on CUDA where nobody says',
   },
   {
+    // pytorch/pytorch, pull request 92731: zero_grad sets gradients to None by default.
     option: 'gradients',
     now: 'new',
     was: 'added',
     until: '2.0',
-    source: 'pytorch/pytorch, pull request 92731: zero_grad sets gradients to None by default',
   },
   {
+    // PyTorch 2.0, torch.nn.functional.scaled_dot_product_attention is new.
     option: 'attention',
     now: 'as-exported',
     was: 'eager',
     until: '2.0',
-    source: 'PyTorch 2.0, torch.nn.functional.scaled_dot_product_attention is new',
   },
   {
+    // PyTorch 2.2, scaled_dot_product_attention takes FlashAttention-2 (pull request 105602).
     option: 'attention-kernel',
     now: 'newest',
     was: 'flash-attention-1',
     until: '2.2',
-    source: 'PyTorch 2.2, scaled_dot_product_attention takes FlashAttention-2 (pull request 105602)',
   },
   {
+    // PyTorch, aten/src/ATen/native/transformers/cuda/sdp_utils.cpp: cuDNN goes before FlashAttention on Hopper and Blackwell
+    // of data centers in builds with a cuDNN of CUDA 13.
     option: 'attention-kernel',
     now: 'newest',
     was: 'flash-attention-2',
     until: '2.10',
-    source:
-      'PyTorch, aten/src/ATen/native/transformers/cuda/sdp_utils.cpp: cuDNN goes before FlashAttention on Hopper and Blackwell of data centers in builds with a cuDNN of CUDA 13',
   },
   {
+    // PyTorch 2.1, torch/utils/checkpoint.py: early stop; before, a block was recomputed to its end in either way.
     option: 'reentrant',
     now: 'false',
     was: 'true',
     until: '2.1',
-    source:
-      'PyTorch 2.1, torch/utils/checkpoint.py: early stop; before, a block was recomputed to its end in either way',
   },
   {
+    // torch/distributed/fsdp/fully_sharded_data_parallel.py: backward_prefetch is None in 1.13 and BACKWARD_PRE in 2.0.
     option: 'backward-prefetch',
     now: 'pre',
     was: 'none',
     until: '2.0',
-    source:
-      'torch/distributed/fsdp/fully_sharded_data_parallel.py: backward_prefetch is None in 1.13 and BACKWARD_PRE in 2.0',
   },
   {
+    // NVIDIA/Megatron-LM of these releases, megatron/mpu/data.py, `broadcast_data`; `get_batch_on_this_tp_rank` of core_r0.5.0
+    // sends no sizes.
     option: 'batch-us',
     now: '0',
     was: '4000',
     until: '2.1',
-    source:
-      'NVIDIA/Megatron-LM of these releases, megatron/mpu/data.py, `broadcast_data`; `get_batch_on_this_tp_rank` of core_r0.5.0 sends no sizes',
   },
   {
+    // microsoft/DeepSpeed, runtime/zero/stage_1_and_2.py: pieces where torch.distributed has no all_gather_into_tensor.
     option: 'allgather-bucket-size',
     now: 'all',
     was: '5e8',
     until: '1.13',
-    source:
-      'microsoft/DeepSpeed, runtime/zero/stage_1_and_2.py: pieces where torch.distributed has no all_gather_into_tensor',
   },
 ];
 
