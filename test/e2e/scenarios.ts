@@ -491,7 +491,7 @@ export const refusedRevision: Scenario = {
     await editor.openFile('gpt2.layers.yaml');
     await editor.lensMatching(/batch 8/);
     await editor.runCommand('Layercost: Compare with Git Revision');
-    await editor.notificationMatching(/Git is a program, which a browser cannot start/);
+    await editor.notificationMatching(/Git does not run in a browser: use desktop VS Code/);
   },
 };
 

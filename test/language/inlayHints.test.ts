@@ -239,6 +239,11 @@ layers:
   expect(shown(60)).toMatch(/^\S+ MFLOP · \S+ \S+ · sum of 3$/);
   expect(shown(22)).toMatch(/^\S+ µs · sum of 3$/);
   expect(shown(12)).toMatch(/^Σ3 \S+ µs$/);
+  const [signed = 0, least = 0] = [shown(12)?.length, shown(1)?.length];
+  expect(shown(1)).toMatch(/^[^Σ]+ µs$/);
+  expect(shown(signed - 1)).toMatch(/^Σ\S+ µs$/);
+  expect(shown(least + 1)).toMatch(/^Σ\S+ µs$/);
+  expect(shown(least)).toMatch(/^[^Σ]+ µs$/);
 });
 
 it('shares the room of a line between the shape and the cost', () => {

@@ -223,13 +223,12 @@ function hintText(
     ...exchangeParts(row, view, print),
   ];
   if (parts.length === 0) return cost.exact ? '' : unknownText(row, most);
-  // Without it the sum of many layers reads as the time of one: FLOPs leave before it does, and a sign is left where it does.
+  // Without it the sum of many layers reads as the time of one: FLOPs leave before it does, and a sign is left where there is room for it.
   if (cost.layers === 1) return fitParts(parts, most);
   const text = fitParts([...parts, { text: `sum of ${cost.layers}`, rank: 2.5 }], most);
-  const sign = `Σ${cost.layers} `;
-  return text.includes('sum of')
-    ? text
-    : cutHint(`${sign}${fitParts(parts, most - sign.length)}`, longestHint);
+  if (text.includes('sum of')) return text;
+  const signed = [`Σ${cost.layers} `, 'Σ'].map((sign) => `${sign}${fitParts(parts, most - sign.length)}`);
+  return signed.find(({ length }) => length <= most) ?? text;
 }
 
 /** `AR 0.84 ms ×4`: what GPUs that share a copy exchange in the layers of a line, of the kind that takes longest. */
