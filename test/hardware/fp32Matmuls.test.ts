@@ -6,7 +6,7 @@
 import { expect, test } from 'vitest';
 import { findGpu } from '../../server/src/hardware/gpus.ts';
 import { kernelTime } from '../../server/src/hardware/kernelTime.ts';
-import { bytes, flops } from '../../server/src/model/units.ts';
+import { matmulWork } from '../support/matmulWork.ts';
 
 const side = 8192;
 
@@ -26,15 +26,6 @@ test.each([
 ])('%s multiplies large matrices at %d TFLOP/s in fp32', (name, measured) => {
   const gpu = findGpu(name);
   if (gpu === undefined) throw new Error(`no GPU ${name}`);
-  const { time } = kernelTime(gpu, {
-    class: 'matmul',
-    dtype: 'fp32',
-    flops: flops(2 * side ** 3),
-    operations: 0,
-    bytes: bytes(12 * side ** 2),
-    launches: 1,
-    bytesPerElement: 4,
-    matmuls: [{ shape: { kind: 'matmul', layout: 'nn', batch: 1, m: side, n: side, k: side }, count: 1 }],
-  });
+  const { time } = kernelTime(gpu, matmulWork({ layout: 'nn', m: side, n: side, k: side }, 'fp32'));
   expect(Math.abs((2 * side ** 3) / time / 1e12 / measured - 1)).toBeLessThan(0.1);
 });

@@ -15,8 +15,8 @@ import { transposedAround } from '../../server/src/hardware/kernels/matrixKernel
 import { rowCurveTime } from '../../server/src/hardware/kernels/rowCurveTime.ts';
 import { kernelTime } from '../../server/src/hardware/kernelTime.ts';
 import type { KernelWork } from '../../server/src/hardware/kernelWork.ts';
-import { bytes, flops } from '../../server/src/model/units.ts';
 import type { ConvolutionShape } from '../../server/src/operators/definition.ts';
+import { matmulWork } from '../support/matmulWork.ts';
 
 /** A GPU of round numbers: 100 multiprocessors of 1 TFLOP/s, 1 TB/s; tiles of 128 × 128 that reach the peak. */
 const rates: Rates = { multiprocessors: 100, peak: 100e12, bandwidth: 1e12 };
@@ -228,16 +228,10 @@ test.each([1, 8])(
   (batch) => {
     const gpu = findGpu('h100-sxm');
     if (gpu === undefined) throw new Error('h100-sxm');
-    const [m, n, k] = [4096, 4096, 4096];
+    const side = 4096;
     const work: KernelWork = {
-      class: 'matmul',
-      dtype: 'bf16',
-      flops: flops(2 * batch * m * n * k),
-      operations: 0,
-      bytes: bytes(operandBytes({ batch, m, n, k }, 2)),
+      ...matmulWork({ layout: 'tn', batch, m: side, n: side, k: side }, 'bf16'),
       launches: 0,
-      bytesPerElement: 2,
-      matmuls: [{ shape: { kind: 'matmul', layout: 'tn', batch, m, n, k }, count: 1 }],
     };
     const inStep = kernelTime(gpu, { ...work, environment: { layout: 'channels-first', mixed: true } });
     expect(inStep.time / kernelTime(gpu, work).time).toBeCloseTo(

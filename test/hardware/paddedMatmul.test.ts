@@ -7,7 +7,7 @@ import type { KernelEnvironment } from '../../server/src/hardware/kernelEnvironm
 import { leastGain, paddedShape } from '../../server/src/hardware/kernels/paddedMatmul.ts';
 import { uncorrectedTime } from '../../server/src/hardware/kernelTime.ts';
 import type { Dtype } from '../../server/src/model/dtype.ts';
-import { bytes, flops } from '../../server/src/model/units.ts';
+import { matmulWork } from '../support/matmulWork.ts';
 
 const gpuNamed = (name: string) => {
   const gpu = findGpu(name);
@@ -49,20 +49,8 @@ const common = { layout: 'channels-first', mixed: true, bf16: true } as const;
 
 function milliseconds(sides: Sides, environment: KernelEnvironment): number {
   const [m, n, k] = sides;
-  return (
-    1e3 *
-    uncorrectedTime(gpuNamed('a100-sxm-80gb'), {
-      class: 'matmul',
-      dtype: 'bf16',
-      flops: flops(2 * m * n * k),
-      operations: 0,
-      bytes: bytes(2 * (m * k + n * k + m * n)),
-      launches: 1,
-      matmuls: [{ shape: { kind: 'matmul', layout: 'nt', batch: 1, m, n, k }, count: 1 }],
-      bytesPerElement: 2,
-      environment,
-    })
-  );
+  const work = { ...matmulWork({ layout: 'nt', m, n, k }, 'bf16'), environment };
+  return 1e3 * uncorrectedTime(gpuNamed('a100-sxm-80gb'), work);
 }
 
 test('a compiled matmul of ragged rows takes what the padded one takes; an eager one does not', () => {

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { findGpu } from '../../server/src/hardware/gpus.ts';
 import { emptyKernelTime, kernelTime, uncorrectedTime } from '../../server/src/hardware/kernelTime.ts';
-import { bytes, flops } from '../../server/src/model/units.ts';
+import { matmulWork } from '../support/matmulWork.ts';
 
 // 4,096 × 14,336 weights of Llama 3 8B: for one token 117 MB of them are read; for 16,384 tokens 1.9 TFLOP are computed.
 test.each([
@@ -13,16 +13,8 @@ test.each([
   ['h100-sxm', 16384, true],
 ])('%s with %i tokens', (name, tokens, isLonger) => {
   const gpu = findGpu(name) ?? expect.fail(name);
-  const [m, n, k] = [tokens, 14336, 4096];
   const work = {
-    class: 'matmul',
-    dtype: 'bf16',
-    flops: flops(2 * m * n * k),
-    operations: 0,
-    bytes: bytes(2 * (m * k + n * k + m * n)),
-    launches: 1,
-    matmuls: [{ shape: { kind: 'matmul', layout: 'nt', batch: 1, m, n, k }, count: 1 }],
-    bytesPerElement: 2,
+    ...matmulWork({ layout: 'nt', m: tokens, n: 14336, k: 4096 }, 'bf16'),
     environment: { layout: 'channels-first', mixed: true, bf16: true },
   } as const;
   const [whole, alone] = [kernelTime(gpu, work).time - emptyKernelTime, uncorrectedTime(gpu, work)];
