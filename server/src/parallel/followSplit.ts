@@ -32,13 +32,15 @@ export function followSplit(
   const { graph, costing } = training.analysis;
   const values = new Map<string, Split>();
   const operators = new Map<number, DividedFactor>();
-  /** Operators that take parts of a value that is split in each of them. */
-  const takers = new Set<number>();
   const waiting: string[] = [];
   const splitOf = (name: string): Split | undefined => values.get(name) ?? before.values.get(name);
 
-  /** Splits the tensors of a factor; the reason why one cannot be. */
-  const divide = (operator: Operator, { factor, within, parts }: DividedFactor): string | undefined => {
+  /** Splits the tensors of a factor; the reason why one cannot be. `takes`: it takes parts of what comes in, each a result. */
+  const divide = (
+    operator: Operator,
+    { factor, within, parts }: DividedFactor,
+    takes = false,
+  ): string | undefined => {
     const known = operators.get(operator.index) ?? before.operators.get(operator.index);
     if (known !== undefined)
       return isSameFactor(known.factor, factor) &&
@@ -52,15 +54,15 @@ export function followSplit(
       return 'it combines what is split';
     const side = parts === undefined ? {} : { parts };
     operators.set(operator.index, { factor, within, ...side });
-    for (const [places, names] of [
-      [factor.inputs, operator.inputs],
-      [factor.outputs, operator.outputs],
+    for (const [places, names, ofSide] of [
+      [factor.inputs, operator.inputs, side],
+      [factor.outputs, operator.outputs, takes ? {} : side],
     ] as const) {
       for (const { tensor, axis, outer } of places) {
         const name = names[tensor];
         if (name === undefined || name === '') continue;
         const own = splitOf(name);
-        const split = { axis, outer: outer * within, ...side };
+        const split = { axis, outer: outer * within, ...ofSide };
         if (own === undefined) {
           values.set(name, split);
           waiting.push(name);
@@ -70,17 +72,6 @@ export function followSplit(
       }
     }
     return undefined;
-  };
-
-  /** An operator that takes parts of a value: what comes in is split already, and each part is one matrix. */
-  const divideParts = ({ index, outputs }: Operator, factor: BoundFactor): undefined => {
-    takers.add(index);
-    operators.set(index, { factor, within: 1 });
-    for (const { tensor, axis, outer } of factor.outputs) {
-      const name = outputs[tensor] ?? '';
-      values.set(name, { axis, outer });
-      waiting.push(name);
-    }
   };
 
   /** A product with a weight that contracts it, or a table whose rows are divided. */
@@ -98,10 +89,12 @@ export function followSplit(
     if (operator === undefined || split === undefined) return undefined;
     // The numbers of a shape are those of the file.
     if (costing.auxiliary.shapeArithmetic[index] === true) return undefined;
-    // Parts of it come out by themselves, and need not go back.
-    if (takers.has(index) && operator.outputs.includes(name)) return undefined;
-    const taken = split.parts === undefined ? undefined : factorOfParts(divided, operator, split);
-    if (taken !== undefined && operator.inputs[0] === name) return divideParts(operator, taken);
+    const { parts } = split;
+    // What an operator takes apart need not go back.
+    if (parts === undefined && operators.get(index)?.parts !== undefined) return undefined;
+    const taken = parts && factorOfParts(divided, operator, split);
+    if (taken !== undefined && operator.inputs[0] === name)
+      return divide(operator, { factor: taken, within: 1, parts }, true);
     for (const [names, sideOf] of [
       [operator.inputs, (factor: BoundFactor) => factor.inputs],
       [operator.outputs, (factor: BoundFactor) => factor.outputs],

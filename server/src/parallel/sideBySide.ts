@@ -5,6 +5,7 @@
  */
 
 import type { Operator } from '../model/graph.ts';
+import { isSameContent } from '../model/sameContent.ts';
 import { attributeReaders } from '../operators/attributeReaders.ts';
 import type { StatedSize } from '../operators/dimensionMap.ts';
 import { normalizeAxis } from '../operators/vocabulary/axes.ts';
@@ -35,8 +36,18 @@ export function partsTakenBy(divided: DividedGraph, operator: Operator): readonl
     (one, other) => one.begin - other.begin,
   );
   const size = divided.training.tensors.get(name)?.dimensions[own.axis];
-  const isWhole = sorted.every(({ begin }, index) => begin === (index === 0 ? 0 : sorted[index - 1]?.end));
-  return isWhole && sorted.at(-1)?.end === size ? sorted.map(({ begin, end }) => end - begin) : undefined;
+  const sizes = sorted.map(sizeOf);
+  return isSameContent(sorted, oneBehindOther(sizes)) && sorted.at(-1)?.end === size ? sizes : undefined;
+}
+
+const sizeOf = ({ begin, end }: Part): number => end - begin;
+
+function oneBehindOther(sizes: readonly number[]): readonly Part[] {
+  let end = 0;
+  return sizes.map((size) => {
+    end += size;
+    return { begin: end - size, end };
+  });
 }
 
 /** What of an operator's work is divided where it takes whole parts of a value that is split in each of them. */
@@ -47,16 +58,11 @@ export function factorOfParts(
 ): BoundFactor | undefined {
   const taken = takenParts(divided, operator);
   if (taken?.axis !== axis) return undefined;
-  const begins = new Set(parts.map((_, index) => parts.slice(0, index).reduce((sum, size) => sum + size, 0)));
-  const ends = new Set(
-    parts.map((_, index) => parts.slice(0, index + 1).reduce((sum, size) => sum + size, 0)),
-  );
-  const isOfParts = taken.parts.every(({ begin, end }) => begins.has(begin) && ends.has(end));
   // A result of several parts would be split in each of them again.
-  const sizes = new Set(parts);
-  if (!isOfParts || !taken.parts.every(({ begin, end }) => sizes.has(end - begin))) return undefined;
+  const whole = oneBehindOther(parts);
+  if (!taken.parts.every((own) => whole.some((part) => isSameContent(part, own)))) return undefined;
   return {
-    size: taken.parts.reduce((sum, { begin, end }) => sum + end - begin, 0),
+    size: taken.parts.reduce((sum, part) => sum + sizeOf(part), 0),
     inputs: [{ tensor: 0, axis, outer: 1 }],
     outputs: taken.parts.map((_, tensor) => ({ tensor, axis, outer: 1 })),
     ...(operator.type === 'Split' ? { sizes: statedSizes(operator, taken.parts.length) } : {}),
@@ -84,14 +90,8 @@ function takenParts({ training, contents }: DividedGraph, operator: Operator): T
   if (operator.type === 'Split') {
     const axis = normalizeAxis(attributeReaders(attributes).int('axis', 0), dimensions.length);
     if (axis === undefined) return undefined;
-    let end = 0;
-    const parts = outputs.flatMap((name): readonly Part[] => {
-      const size = training.tensors.get(name)?.dimensions[axis];
-      if (size === undefined) return [];
-      end += size;
-      return [{ begin: end - size, end }];
-    });
-    return parts.length === outputs.length ? { axis, parts } : undefined;
+    const sizes = outputs.flatMap((name) => training.tensors.get(name)?.dimensions[axis] ?? []);
+    return sizes.length === outputs.length ? { axis, parts: oneBehindOther(sizes) } : undefined;
   }
   if (operator.type !== 'Slice') return undefined;
   const [starts, ends, axes, steps] = [1, 2, 3, 4].map((input) => contents(inputs[input] ?? ''));
