@@ -31,6 +31,10 @@ export interface GlanceMark {
   readonly text: string;
 }
 
+/** The same as a page draws it: a number and its unit stay on one line. */
+export const drawnGlance = (report: Report): readonly GlanceRow[] =>
+  glanceAt(report).map((row) => ({ ...row, detail: row.detail.replace(/(\d) (?=\S)/g, '$1\u00a0') }));
+
 export function glanceAt(report: Report): readonly GlanceRow[] {
   const { totals, scenario, decoding } = report;
   const { time, memory, run } = totals;

@@ -291,7 +291,7 @@ export const pageScript = `
       const [term, text, bold, strong, small] = ['dt', 'dd', 'b', 'strong', 'span'].map((each) => document.createElement(each));
       term.textContent = name;
       bold.textContent = value;
-      small.textContent = detail.replace(/(\\d) (?=\\S)/g, '$1\\u00a0');
+      small.textContent = detail;
       text.append(bold, small);
       if (mark) {
         tile.className = mark.severity;

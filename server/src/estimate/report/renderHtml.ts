@@ -9,7 +9,7 @@ import { groupUnknown, listOperators } from '../unknownParts.ts';
 import { chartSections } from './chartHtml.ts';
 import { describeScenario } from './describeScenario.ts';
 import { findingsToRead } from './findingsToRead.ts';
-import { glanceAt, limitSentence } from './glance.ts';
+import { drawnGlance, limitSentence } from './glance.ts';
 import { wholePage } from './html.ts';
 import { layerTables } from './layerTableHtml.ts';
 import type { Report } from './report.ts';
@@ -57,16 +57,13 @@ ${measured === undefined ? '' : `<h2>Measured</h2>\n<p>${escapeHtml(measured.int
 }
 
 function glance(report: Report): string {
-  const tiles = glanceAt(report).map(
+  const tiles = drawnGlance(report).map(
     ({ name, value, detail, mark }) =>
-      `<div${mark === undefined ? '' : ` class="${mark.severity}"`}><dt>${name}</dt><dd><b>${value}</b>${mark === undefined ? '' : `<strong>${mark.text}</strong>`}<span>${withUnits(escapeHtml(detail))}</span></dd></div>`,
+      `<div${mark === undefined ? '' : ` class="${mark.severity}"`}><dt>${name}</dt><dd><b>${value}</b>${mark === undefined ? '' : `<strong>${mark.text}</strong>`}<span>${escapeHtml(detail)}</span></dd></div>`,
   );
   const sentence = limitSentence(report);
   return `<dl class="glance">\n${tiles.join('\n')}\n</dl>${sentence === '' ? '' : `\n<p class="limit-text">${sentence}</p>`}`;
 }
-
-/** A number and its unit stay on one line. */
-const withUnits = (text: string): string => text.replace(/(\d) (?=\S)/g, '$1\u00a0');
 
 function findings(report: Report): string {
   if (report.findings.length === 0) return '';

@@ -2,7 +2,7 @@
 
 import type { ResponseError } from 'vscode-languageserver';
 import type { ModelEstimate } from '../../estimate/estimateModel.ts';
-import { glanceAt, limitSentence } from '../../estimate/report/glance.ts';
+import { drawnGlance, limitSentence } from '../../estimate/report/glance.ts';
 import { makeReport } from '../../estimate/report/makeReport.ts';
 import { tryScenario as estimateTried } from '../../estimate/what-if/tryScenario.ts';
 import { viewOfModel } from '../../language/modelView.ts';
@@ -31,7 +31,7 @@ function totalsOf(estimate: ModelEstimate): TryScenarioResult {
   if (cost === undefined || opened.analysis === undefined || !costed)
     return { rows: [], sentence: '', refusal: refusalOf(estimate) };
   const report = makeReport(opened, opened.analysis, cost, []);
-  return { rows: glanceAt(report), sentence: limitSentence(report) };
+  return { rows: drawnGlance(report), sentence: limitSentence(report) };
 }
 
 /** The first thing that is wrong. */
