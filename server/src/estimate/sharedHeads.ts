@@ -3,6 +3,7 @@
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
 import { operatorMarks } from '../analysis/operatorMarks.ts';
 import { hasOption } from '../frameworks/registry.ts';
+import { hasVendorAttention } from '../hardware/vendorAttention.ts';
 import type { Operator } from '../model/graph.ts';
 import type { Issue } from '../model/issue.ts';
 import type { Precision, Scenario } from '../model/scenario.ts';
@@ -19,13 +20,14 @@ export function sharedHeadIssues(
   { precision, framework }: Scenario,
   architecture: string,
 ): readonly Issue[] {
-  const taken = takenInHalf[architecture];
+  const taken = hasVendorAttention(architecture) ? 'all' : takenInHalf[architecture];
   if (taken === undefined || !hasOption(framework.name, 'attention-kernel')) return [];
   const training = whole.folded ?? whole;
-  const { graph } = training.analysis;
-  const marks = operatorMarks(training.analysis);
-  for (const operator of graph.operators) {
-    if (operator.type !== 'Attention' || operator.domain !== '') continue;
+  const attentions = training.analysis.graph.operators.filter(
+    ({ domain, type }) => type === 'Attention' && domain === '',
+  );
+  const marks = attentions.length === 0 ? undefined : operatorMarks(training.analysis);
+  for (const operator of attentions) {
     const shared = headsShared(training, operator);
     if (shared === undefined) continue;
     const why = whyNotFused(operator, marks?.[operator.index]?.precision ?? precision, taken);
@@ -44,10 +46,10 @@ export function sharedHeadIssues(
 }
 
 /**
- * What fused kernels take in half precision where heads are shared, by architecture. FlashAttention wants Ampere or newer, and takes no
- * mask; PyTorch takes NVIDIA's kernel on Hopper and on Blackwell of data centers. AMD's kernels are not judged.
+ * What fused kernels take in half precision where heads are shared, by architecture of GPUs without kernels of their own.
+ * FlashAttention wants Ampere or newer, and takes no mask. AMD's kernels are not judged.
  */
-const takenInHalf: Readonly<Record<string, 'nothing' | 'no mask' | 'all'>> = {
+const takenInHalf: Readonly<Record<string, 'nothing' | 'no mask'>> = {
   kepler: 'nothing',
   maxwell: 'nothing',
   pascal: 'nothing',
@@ -56,8 +58,6 @@ const takenInHalf: Readonly<Record<string, 'nothing' | 'no mask' | 'all'>> = {
   ampere: 'no mask',
   ada: 'no mask',
   'blackwell-rtx': 'no mask',
-  hopper: 'all',
-  blackwell: 'all',
 };
 
 function whyNotFused(

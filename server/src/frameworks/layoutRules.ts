@@ -21,6 +21,12 @@ export interface LayoutRules {
   readonly wholeRounds?: true;
 }
 
+/** Whether rows go to experts so with these options. */
+export const sendsRowsOnce = (
+  { rowsOnce }: Pick<LayoutRules, 'rowsOnce'>,
+  options: ReadonlyMap<string, string>,
+): boolean => rowsOnce !== undefined && options.get(rowsOnce.option) === rowsOnce.value;
+
 /** The GPUs that share each layer. */
 export interface TensorGroup {
   /** Whether tokens are split between the pairs of products. */

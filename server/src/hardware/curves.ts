@@ -14,6 +14,7 @@ import file from './curves.json';
 import type { AttentionKernel } from './kernelEnvironment.ts';
 import { type Nearness, nearestCurve } from './nearestCurve.ts';
 import { slowerUnit } from './slowerUnits.ts';
+import { hasVendorAttention } from './vendorAttention.ts';
 
 export interface MatmulCurve {
   /** Tiles a library has, [rows, columns, share of a multiprocessor's peak]. */
@@ -168,11 +169,10 @@ function lookUp(gpu: GpuProfile): GpuCurves {
 }
 
 /**
- * Hopper and Blackwell of data centers have kernels of their own: NVIDIA's, which PyTorch takes first there (PyTorch 2.14
- * aten/src/ATen/native/transformers/cuda/sdp_utils.cpp, `check_prefer_cudnn_attention`), and FlashAttention-3 and 4. Others
- * run FlashAttention-2, written for Ampere; older kernels reach a part of its rate. FlashAttention takes no mask, and NVIDIA's kernels none
- * that has a gradient (the same file, `check_for_attn_mask` and `check_attn_mask_shape`): those run on the memory-efficient kernel, and so does
- * all attention on Volta and Turing (`check_flash_attention_hardware_support`).
+ * GPUs without kernels of their own (`vendorAttention.ts`) run FlashAttention-2, written for Ampere; older kernels reach a part of its
+ * rate. FlashAttention takes no mask, and NVIDIA's kernels none that has a gradient (PyTorch 2.14
+ * aten/src/ATen/native/transformers/cuda/sdp_utils.cpp, `check_for_attn_mask` and `check_attn_mask_shape`): those run on the
+ * memory-efficient kernel, and so does all attention on Volta and Turing (`check_flash_attention_hardware_support`).
  */
 function attentionCurves(gpu: GpuProfile): GpuCurves['attention'] {
   const found = (kernel: string, pass: string) =>
@@ -193,7 +193,7 @@ function attentionCurves(gpu: GpuProfile): GpuCurves['attention'] {
   };
   const second = of('flash-attention-2');
   const memoryEfficient = slowed(second, olderAttention['memory-efficient']);
-  const hasOwn = gpu.architecture === 'hopper' || gpu.architecture === 'blackwell';
+  const hasOwn = hasVendorAttention(gpu.architecture);
   if (gpu.architecture === 'volta' || gpu.architecture === 'turing') return byOne(memoryEfficient);
   return {
     newest: hasOwn ? of('vendor') : second,

@@ -7,7 +7,7 @@
 
 import type { Range } from '../../model/estimate.ts';
 import { lazy } from '../../model/lazy.ts';
-import { memoizeRecent } from '../../model/memoizeRecent.ts';
+import { memoizeOfObject } from '../../model/memoize.ts';
 import type { Fit } from '../../model/stepCost.ts';
 import { type Bytes, bytes } from '../../model/units.ts';
 import type { StepPlan } from '../plan/stepPlan.ts';
@@ -51,7 +51,7 @@ const segment = 2 * 2 ** 20;
 
 /** `allocated`: the most that tensors need at once. Places a whole step: not for each keystroke. */
 export function reservedMemory(plan: StepPlan, allocated: number): ReservedMemory {
-  const { trace, free } = placedFreely(plan, 'one step');
+  const { trace, free } = placedFreely(plan);
   // What the trace does not have, the library's workspace above all, lies beside what it has.
   const beside = Math.max(0, allocated - free.mostAllocated);
   const low = roundToSegments(allocated);
@@ -75,15 +75,12 @@ export function reservedMemory(plan: StepPlan, allocated: number): ReservedMemor
 }
 
 /** On a GPU that has all it asks for. Found once for a plan: layouts that differ in their schedule have its stages in common. */
-const placedFreely = memoizeRecent(
-  (plan: StepPlan, _: 'one step'): FreelyPlaced => {
-    const trace = memoryTrace(plan);
-    const free = new CachingAllocator();
-    replay(trace, free);
-    return { trace, free };
-  },
-  (known, asked) => known === asked,
-);
+const placedFreely = memoizeOfObject((plan: StepPlan): FreelyPlaced => {
+  const trace = memoryTrace(plan);
+  const free = new CachingAllocator();
+  replay(trace, free);
+  return { trace, free };
+});
 
 interface FreelyPlaced {
   readonly trace: MemoryTrace;

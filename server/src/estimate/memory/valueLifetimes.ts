@@ -4,8 +4,7 @@ import { layersByOperator } from '../../analysis/layersByOperator.ts';
 import type { ModelAnalysis, TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { LoweredGraph } from '../../frameworks/behaviour.ts';
 import type { Graph, Layer, Operator } from '../../model/graph.ts';
-import { memoize } from '../../model/memoize.ts';
-import { memoizeRecent } from '../../model/memoizeRecent.ts';
+import { memoize, memoizeOfObject } from '../../model/memoize.ts';
 import { hasTrait } from '../../operators/operatorFacts.ts';
 
 export interface LoweredTraining {
@@ -37,7 +36,7 @@ export function valueLifetimes(
   const root = new Map<string, string>();
   const lastUse = new Map<string, number>();
   const rootOf = (name: string): string => root.get(name) ?? name;
-  const calls = lowered.callsModules === true ? callsIn(training.analysis, 'modules') : undefined;
+  const calls = lowered.callsModules === true ? callsIn(training.analysis) : undefined;
   const hold = (name: string, until: number): void => {
     const before = lastUse.get(name);
     if (before === undefined || before < until) lastUse.set(name, until);
@@ -70,13 +69,10 @@ export function valueLifetimes(
 }
 
 /** Found once for an analysis, whatever its batch; `undefined` where nobody says which modules there are. */
-const callsIn = memoizeRecent(
-  (analysis: ModelAnalysis, _: 'modules'): Calls | undefined => {
-    const scopes = scopesOf(analysis);
-    return scopes && callsOf(analysis.graph, scopes);
-  },
-  (known, asked) => known === asked,
-);
+const callsIn = memoizeOfObject((analysis: ModelAnalysis): Calls | undefined => {
+  const scopes = scopesOf(analysis);
+  return scopes && callsOf(analysis.graph, scopes);
+});
 
 type Scopes = (operator: Operator) => readonly string[];
 

@@ -24,11 +24,10 @@ import { smallShare } from '../stepLimit.ts';
 import { tokensPerSample } from '../tokens.ts';
 import { unknownParts } from '../unknownParts.ts';
 import { bubbleOf, exchangeTimeOf, type LaidOutStep, layOutInSteps, stagesOf } from './laidOutStep.ts';
-import { hostTimeOf } from './launchFindings.ts';
 import { collectivesOfLayers, wholeLayers } from './layersOfWorkers.ts';
 import { layoutFindings } from './layoutFindings.ts';
 import type { ParallelPlan } from './parallelPlan.ts';
-import { parallelTimes, stepsOfRank, surerStages } from './parallelTimes.ts';
+import { hostTimeOf, parallelTimes, stepsOfRank, surerStages } from './parallelTimes.ts';
 import type { RankMemory } from './rankMemory.ts';
 import { shardingsOfLayers } from './shardingsOfLayers.ts';
 
@@ -123,8 +122,8 @@ function totalsOf(laidOut: LaidOutStep, exact: boolean): Omit<TotalCost, 'memory
   const { layout, stages } = plan;
   const slowest = stagesOf(plan, times.slowest);
   const own = itemAt(times.ranks, times.slowest);
-  const hostTime = seconds(hostTimeOf(laidOut));
   const lines = stepsOfRank(plan, times.slowest);
+  const hostTime = seconds(hostTimeOf(lines));
   const work = workOfStages(plan, passes);
   const { communication, exposed, slowed } = messageTimesOf(laidOut, lines);
   const step = seconds(times.step);

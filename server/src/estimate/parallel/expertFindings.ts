@@ -1,5 +1,6 @@
 /** What is wrong with how experts are shared: all-to-alls that take long, and experts that are chosen more often than others. */
 
+import { sendsRowsOnce } from '../../frameworks/layoutRules.ts';
 import { findFramework, optionValues } from '../../frameworks/registry.ts';
 import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatPercent, formatTime } from '../../model/format.ts';
@@ -35,8 +36,8 @@ function expertCommunication(step: LaidOutStep): readonly Finding[] {
       layer: '',
       message: `All-to-alls of expert parallelism take ${formatPercent(share)} of the step (${formatTime(seconds(time))}), and nothing computes meanwhile${across}`,
       fix:
-        once !== undefined && once.times.step <= (best?.times.step ?? times.step)
-          ? `Send each row once to a node (${optionText(step)}), which takes ${timeOf(once)} a step instead of ${timeOf(step)}`
+        once !== undefined && once.after.times.step <= (best?.times.step ?? times.step)
+          ? `Send each row once to a node (${once.option}), which takes ${timeOf(once.after)} a step instead of ${timeOf(step)}`
           : best === undefined
             ? 'No smaller group that fits in memory is faster: use faster links between the GPUs of a group'
             : `${best.parallel.expert === 1 ? 'Leave `ep` out' : `Use \`ep=${best.parallel.expert}\``}, which takes ${timeOf(best)} a step of as many samples instead of ${timeOf(step)}`,
@@ -45,19 +46,19 @@ function expertCommunication(step: LaidOutStep): readonly Finding[] {
 }
 
 /** The step where its framework sends rows once to each node, and does not yet; `undefined` where that is no shorter. */
-function withRowsOnce(step: LaidOutStep): LaidOutStep | undefined {
+function withRowsOnce(
+  step: LaidOutStep,
+): { readonly after: LaidOutStep; readonly option: string } | undefined {
   const { framework } = step.scenario;
-  const rows = findFramework(framework.name)?.layout?.rowsOnce;
-  if (rows === undefined || optionValues(framework).get(rows.option) === rows.value) return undefined;
-  const chosen = { ...framework, options: { ...framework.options, [rows.option]: rows.value } };
+  const rules = findFramework(framework.name)?.layout;
+  if (rules?.rowsOnce === undefined || sendsRowsOnce(rules, optionValues(framework))) return undefined;
+  const { option, value } = rules.rowsOnce;
+  const chosen = { ...framework, options: { ...framework.options, [option]: value } };
   const after = changed(step, {}, { framework: chosen });
-  return after !== undefined && after.times.step < step.times.step && fits(after) ? after : undefined;
+  return after !== undefined && after.times.step < step.times.step && fits(after)
+    ? { after, option: `\`${option}=${value}\` of \`${framework.name}\`` }
+    : undefined;
 }
-
-const optionText = ({ scenario: { framework } }: LaidOutStep): string => {
-  const rows = findFramework(framework.name)?.layout?.rowsOnce;
-  return `\`${rows?.option}=${rows?.value}\` of \`${framework.name}\``;
-};
 
 /** The time that a step with experts chosen equally often does not take. */
 function busiestExperts(step: LaidOutStep): readonly Finding[] {

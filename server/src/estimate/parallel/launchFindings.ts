@@ -8,15 +8,11 @@ import { seconds } from '../../model/units.ts';
 import { compilation, kernelsOf, kernelsText } from '../findings/launchBound.ts';
 import { type LaidOutStep, stagesOf } from './laidOutStep.ts';
 import { changed, fits, largerMicroBatches, microBatchText, timeOf } from './otherLayouts.ts';
-import { stepsOfRank } from './parallelTimes.ts';
-
-/** For which the rank that ends last waits for its host, in a step. */
-export const hostTimeOf = ({ plan, times: { slowest } }: LaidOutStep): number =>
-  stepsOfRank(plan, slowest).reduce((total, { hostTime }) => total + hostTime, 0);
+import { hostTimeOf, stepsOfRank } from './parallelTimes.ts';
 
 export function launchBoundLayout(step: LaidOutStep): readonly Finding[] {
   const { plan, times, scenario } = step;
-  const share = hostTimeOf(step) / times.step;
+  const share = hostTimeOf(stepsOfRank(plan, times.slowest)) / times.step;
   const [first, ...others] = stagesOf(plan, times.slowest);
   if (first === undefined || share < thresholdOf(scenario.thresholds, 'launch-bound')) return [];
   const kernels = [first, ...others].map((stage) => kernelsOf(stage.plan));

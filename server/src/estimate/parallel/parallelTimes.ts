@@ -60,6 +60,10 @@ export const stepsOfRank = ({ ranks, stages }: ParallelPlan, rank: number): read
     return timesOfPasses(plan, passesOfStage(plan, { bound: 'middle', sent: 'middle' }));
   });
 
+/** For which a rank waits for its host in these steps of its stages. */
+export const hostTimeOf = (lines: readonly StepTimes[]): number =>
+  lines.reduce((total, { hostTime }) => total + hostTime, 0);
+
 function stageTimes({ plan, sharedGradients }: StagePlan, asked: AskedBounds): StageTimes {
   const { last, earlier, weight } = passesOfStage(plan, asked);
   const backward = earlier.step - earlier.forwardTime;

@@ -9,6 +9,7 @@
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { Placement } from '../../communication/placement.ts';
 import type { FrameworkBehaviour } from '../../frameworks/behaviour.ts';
+import { sendsRowsOnce } from '../../frameworks/layoutRules.ts';
 import { findFramework, optionValues } from '../../frameworks/registry.ts';
 import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
 import { floatAt } from '../../model/at.ts';
@@ -150,7 +151,7 @@ function timed(
     lowered,
     cluster,
     (axis) => groups[axis],
-    rules?.rowsOnce !== undefined && options.get(rules.rowsOnce.option) === rules.rowsOnce.value,
+    rules !== undefined && sendsRowsOnce(rules, options),
   );
   const overlap = rules?.overlap?.(options, { sequence, crossesNodes: groups.tensor.nodes > 1 });
   const once = [

@@ -9,7 +9,6 @@ import { type Seconds, seconds } from '../../model/units.ts';
 import { noMessages } from '../../schedule/messageColumns.ts';
 import type { LaunchedWork, StepWork } from '../../schedule/stepWork.ts';
 import { givenStepFactors } from './givenStepFactors.ts';
-
 import { inputWork } from './inputWork.ts';
 import type { PassTimes, UpdateTimes } from './operatorTimes.ts';
 import { exchangesPerStep, passesOf, type StepPlan } from './stepPlan.ts';
