@@ -1,8 +1,8 @@
 /** The dimension map of an operator of a training graph, in numbers. */
 
 import { boundContents } from '../analysis/bindTrainingGraph.ts';
-import { opsetOf } from '../analysis/inferGraph.ts';
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
+import { opsetOf } from '../analysis/opsetOf.ts';
 import type { Bindings } from '../model/dimension.ts';
 import { evaluateDimension } from '../model/dimension.ts';
 import type { Operator, TensorContent, ValueType } from '../model/graph.ts';

@@ -1,7 +1,7 @@
 /** The training graph of one worker: operators of the shapes it computes, tensors as it holds them. */
 
-import { opsetOf } from '../analysis/inferGraph.ts';
 import type { Parameter, TrainingGraph } from '../analysis/modelAnalysis.ts';
+import { opsetOf } from '../analysis/opsetOf.ts';
 import { entryAt } from '../model/at.ts';
 import type { Attribute } from '../model/attribute.ts';
 import { foundEntries } from '../model/foundEntries.ts';

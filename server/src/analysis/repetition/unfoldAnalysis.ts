@@ -13,8 +13,8 @@ import type { Graph, Layer, Operator, Value } from '../../model/graph.ts';
 import { hasTrait } from '../../operators/operatorFacts.ts';
 import type { FlatNode } from '../expandFunctions.ts';
 import type { Use } from '../findRoles.ts';
-import { nameOfNode } from '../inferGraph.ts';
 import type { Folded, ModelAnalysis, Parameter } from '../modelAnalysis.ts';
+import { nameOfNode } from '../nodeNames.ts';
 import { originOf } from '../originOf.ts';
 import { planCosting } from '../planCosting.ts';
 import {
