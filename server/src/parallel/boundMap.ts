@@ -20,7 +20,7 @@ export interface BoundFactor {
   readonly inputs: readonly BoundPlace[];
   readonly outputs: readonly BoundPlace[];
   readonly partial?: PartialOutputs;
-  readonly sizes?: readonly StatedSize[];
+  readonly sizes?: readonly BoundSize[];
   readonly coupled?: string;
   /** The classes of a loss: workers exchange three numbers of each row (`vocabularyLoss`). */
   readonly classes?: true;
@@ -30,10 +30,14 @@ export interface BoundFactor {
   readonly experts?: true;
 }
 
+export type BoundSize = StatedSize & Pick<BoundPlace, 'shared'>;
+
 export interface BoundPlace {
   readonly tensor: number;
   readonly axis: number;
   readonly outer: number;
+  /** How many neighbours have the same block; left out, each has its own. */
+  readonly shared?: number;
 }
 
 /** What following a division through a graph reads of it. */
