@@ -171,7 +171,8 @@ export function followSplit(
       barriers.set(name, barrier);
     }
   }
-  for (const [name, barrier] of barriers) if (regrouped.get(name)?.operator !== barrier.operator) return barrier;
+  for (const [name, barrier] of barriers)
+    if (regrouped.get(name)?.operator !== barrier.operator) return barrier;
   return {
     kind: 'divided',
     division: { values, operators, regrouped },
