@@ -5,85 +5,21 @@
  */
 
 import { describe, expect, test } from 'vitest';
-import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
-import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
-import type { LoweredOperator } from '../../server/src/frameworks/behaviour.ts';
-import { resolveFramework } from '../../server/src/frameworks/registry.ts';
-import type { KernelWork } from '../../server/src/hardware/kernelWork.ts';
-import type { Mode, Precision } from '../../server/src/model/scenario.ts';
-
-interface Run {
-  readonly precision?: Precision;
-  readonly mode?: Mode;
-  readonly framework?: string;
-  readonly options?: Readonly<Record<string, string>>;
-}
-
-/** Lines of what launches or keeps something: `Relu fp32 4 | F elementwise 800 | D elementwise 1200 | S r:4 400`. */
-function kernelsOf(
-  inputs: readonly string[],
-  layers: readonly string[],
-  { precision = 'fp32', mode = 'training', framework = 'pytorch-ddp', options = {} }: Run = {},
-): readonly string[] {
-  const text = `dims: { batch: 2 }\ninputs:\n${lines(inputs, '  ')}layers:\n${lines(layers, '  - ')}`;
-  const { training, issues } = estimateModel(openLayerSpec(text, 'net.layers.yaml'), [
-    {
-      cluster: 'a100-sxm-80gb',
-      gpus: 1,
-      precision,
-      mode,
-      loss: 'none',
-      framework: { name: framework, options },
-    },
-  ]);
-  if (training === undefined) throw new Error(issues.map(({ message }) => message).join('\n'));
-  const { behaviour } = resolveFramework({ name: framework, options });
-  const { operators } = behaviour.lower(training, precision, mode);
-  return operators.flatMap((lowered, index) => {
-    const parts = lowered === undefined ? [] : partsOf(lowered);
-    if (lowered === undefined || parts.length === 0) return [];
-    const type = training.analysis.graph.operators[index]?.type;
-    return [[`${type} ${lowered.dtype} ${lowered.bytesPerElement}`, ...parts].join(' | ')];
-  });
-}
-
-const lines = (texts: readonly string[], indent: string): string =>
-  texts.map((text) => `${indent}${text}\n`).join('');
-
-const partsOf = ({ forward, backwardData, backwardWeight, saved }: LoweredOperator): readonly string[] => [
-  ...passOf('F', forward),
-  ...passOf('D', backwardData),
-  ...passOf('W', backwardWeight),
-  ...(saved.length === 0 ? [] : [`S ${saved.map(({ key, bytes }) => `${key} ${bytes}`).join(', ')}`]),
-];
-
-const passOf = (pass: string, kernels: readonly KernelWork[]): readonly string[] =>
-  kernels.length === 0
-    ? []
-    : [
-        `${pass} ${kernels
-          .map(
-            ({ class: kind, bytes, launches }) => `${kind} ${bytes}${launches === 1 ? '' : ` ×${launches}`}`,
-          )
-          .join(', ')}`,
-      ];
-
-/** Kernels of one class, by bytes; `×n` where one of them is launched n times. */
-const of =
-  (kind: string) =>
-  (...sizes: readonly (number | readonly [size: number, launches: number])[]): string =>
-    sizes
-      .map((size) => (typeof size === 'number' ? `${kind} ${size}` : `${kind} ${size[0]} ×${size[1]}`))
-      .join(', ');
-const elementwise = of('elementwise');
-const matmul = of('matmul');
-const normalization = of('normalization');
-const reduction = of('reduction');
-const attention = of('attention');
-const movement = of('movement');
-
-/** A cast from two bytes to four or back moves six. */
-const cast = (...elements: readonly number[]): string => elementwise(...elements.map((count) => 6 * count));
+import type { Precision } from '../../server/src/model/scenario.ts';
+import {
+  attention,
+  convolution,
+  elementwise,
+  kernelsOf,
+  kernelsOfClass,
+  matmul,
+  movement,
+  narrowed,
+  normalization,
+  pooling,
+  reduction,
+  widened,
+} from '../support/kernelTable.ts';
 
 const inTypes: readonly [Precision, bytes: number, product: string, convolution: string][] = [
   ['fp32', 4, 'fp32', 'tf32'],
@@ -106,20 +42,19 @@ describe('images', () => {
   /** Elements: the input, an image of 16 channels, the filters, and what the last layer has. */
   const [x, image, filter, depthwise] = [2 * 8 * 36, 2 * 16 * 36, 16 * 8 * 9, 16 * 9];
   const [pooled, weight, scores] = [2 * 16, 16 * 4, 2 * 4];
-  const convolution = of('convolution');
-  const pooling = of('pooling');
-  const depthwiseOf = of('depthwise-convolution');
+  const depthwiseOf = kernelsOfClass('depthwise-convolution');
 
   test.each(inTypes)('in %s', (precision, b, product, convolved) => {
     const isMixed = b === 2;
     // Autocast casts what a product reads, and weights with their biases; gradients of weights go back.
-    const casts = (...elements: readonly number[]) => (isMixed ? `${cast(...elements)}, ` : '');
+    const casts = (...elements: readonly number[]) => (isMixed ? `${narrowed(...elements)}, ` : '');
+    const back = (...elements: readonly number[]) => (isMixed ? `${widened(...elements)}, ` : '');
     const kept = (name: string, elements: number) => (isMixed ? `, ${name}:2 ${2 * elements}` : '');
     expect(kernelsOf(inputs, layers, { precision })).toEqual([
       // Convolution.cpp: cuDNN has no bias, which is added in place. The gradient of the filter reads both images, that of the bias one.
       `Conv ${convolved} ${b}` +
         ` | F ${casts(x, filter, 16)}${convolution(b * (x + filter + 16 + image))}, ${elementwise(2 * b * image)}` +
-        ` | W ${casts(filter, 16)}${convolution([b * (x + image + filter) + b * (image + 16), 2])}` +
+        ` | W ${back(filter, 16)}${convolution([b * (x + image + filter) + b * (image + 16), '×2'])}` +
         ` | S ${isMixed ? `x:2@0 ${2 * x}` : `x:4 ${4 * x}`}${kept('c.weight', filter)}`,
       // Statistics, then the result; running ones and two parameters are read, running ones written (counted as wide as the image).
       // Backward sums, then gives.
@@ -130,13 +65,13 @@ describe('images', () => {
       `Conv ${isMixed ? product : 'fp32'} ${b}` +
         ` | F ${casts(depthwise, 16)}${depthwiseOf(b * (2 * image + depthwise + 16))}` +
         ` | D ${depthwiseOf(b * (2 * image + depthwise))}, ${elementwise(3 * b * image)}` +
-        ` | W ${casts(depthwise, 16)}${depthwiseOf([b * (2 * image + depthwise) + b * (image + 16), 2])}` +
+        ` | W ${back(depthwise, 16)}${depthwiseOf([b * (2 * image + depthwise) + b * (image + 16), '×2'])}` +
         ` | S r/Relu:${b} ${b * image}${kept('d.weight', depthwise)}`,
       `Add fp32 ${b} | F ${elementwise(3 * b * image)}`,
       `GlobalAveragePool fp32 ${b} | F ${pooling(b * (image + pooled))} | D ${pooling(b * (image + pooled))}`,
       `Gemm ${product} ${b} | F ${casts(weight, 4)}${matmul(b * (pooled + weight + 4 + scores))}` +
         ` | D ${matmul(b * (scores + weight + pooled))}` +
-        ` | W ${casts(weight, 4)}${matmul([b * (pooled + scores + weight) + b * (scores + 4), 2])}` +
+        ` | W ${back(weight, 4)}${matmul([b * (pooled + scores + weight) + b * (scores + 4), '×2'])}` +
         ` | S q/GlobalAveragePool:${b} ${b * pooled}${kept('o.weight', weight)}`,
     ]);
   });
@@ -168,28 +103,28 @@ describe('rows', () => {
       // Linear.cpp, `addmm`: the product adds the bias, whose gradient is a sum.
       `Add fp32 4 | W ${elementwise(4 * (rows + 64))}`,
       // Scale and shift are read; backward reads both, and gives two gradients of 64 elements in another pass. Mean and deviation are kept.
-      `LayerNormalization fp32 4 | F ${normalization(4 * (2 * rows + 2 * 64))} | D ${normalization(12 * rows)}` +
+      `LayerNormalization fp32 4 | F ${normalization([4 * (2 * rows + 2 * 64), 'r64'])} | D ${normalization([12 * rows, 'r64'])}` +
         ` | W ${normalization(4 * (2 * rows + 2 * 64))} | S q/Add:4 ${4 * rows}, 3/1/statistics ${4 * 2 * 20}`,
       // `silu` is one call, which keeps its input.
-      `Mul fp32 4 | F ${elementwise(8 * rows)} | D ${elementwise(12 * rows)} | S n/LayerNormalization:4 ${4 * rows}`,
+      `Mul fp32 4 | F ${elementwise([8 * rows, '[silu-forward]'])} | D ${elementwise([12 * rows, '[silu-backward]'])} | S n/LayerNormalization:4 ${4 * rows}`,
       // The gradient of what both read is a sum of two.
       `MatMul fp32 4 | F ${matmul(product)} | D ${matmul(product)}, ${elementwise(12 * rows)} | W ${matmul(product)}` +
         ` | S n/LayerNormalization:4 ${4 * rows}`,
       `Add fp32 4 | W ${elementwise(4 * (rows + 64))}`,
       // Two gradients, each of which reads one and the other factor.
-      `Mul fp32 4 | F ${elementwise(12 * rows)} | D ${elementwise([24 * rows, 2])}` +
+      `Mul fp32 4 | F ${elementwise(12 * rows)} | D ${elementwise([24 * rows, '×2'])}` +
         ` | S u/Add:4 ${4 * rows}, g/Mul:4 ${4 * rows}`,
       // Dropout.cu: a mask of one byte for each element is written, and read in backward.
-      `Dropout fp32 4 | F ${elementwise(9 * rows)} | D ${elementwise(9 * rows, 12 * rows)} | S 10/0/mask ${rows}`,
+      `Dropout fp32 4 | F ${elementwise([9 * rows, '[dropout-wide]'])} | D ${elementwise(9 * rows, 12 * rows)} | S 10/0/mask ${rows}`,
       // SoftMax.cu, `softmax_backward_cuda_out`: the gradient is multiplied by the result before rows are summed.
-      `Softmax fp32 4 | F ${reduction(8 * rows)} | D ${elementwise(12 * rows)}, ${reduction(12 * rows)} | S s/Softmax:4 ${4 * rows}`,
+      `Softmax fp32 4 | F ${reduction([8 * rows, 'r64'])} | D ${elementwise(12 * rows)}, ${reduction([12 * rows, 'r64'])} | S s/Softmax:4 ${4 * rows}`,
       `Exp fp32 4 | F ${elementwise(8 * rows)} | D ${elementwise(12 * rows)} | S e/Exp:4 ${4 * rows}`,
       `Add fp32 4 | F ${elementwise(12 * rows)}`,
       // Gradients of parts are views.
       `Concat fp32 4 | F ${movement(4 * 4 * rows)}`,
       // That of the vector is a product, which is summed to 128 elements.
-      `Mul fp32 4 | F ${elementwise(4 * (4 * rows + 128))} | D ${elementwise(4 * (4 * rows + 128))}` +
-        ` | W ${elementwise([24 * rows + 8 * rows + 4 * 128, 2])} | S c/Concat:4 ${8 * rows}`,
+      `Mul fp32 4 | F ${elementwise([4 * (4 * rows + 128), '[strided]'])} | D ${elementwise([4 * (4 * rows + 128), '[strided]'])}` +
+        ` | W ${elementwise([24 * rows + 8 * rows + 4 * 128, '×2'])} | S c/Concat:4 ${8 * rows}`,
       `ReduceMean fp32 4 | F ${reduction(4 * (2 * rows + 20))} | D ${reduction(4 * (2 * rows + 20))}`,
     ]);
   });
@@ -204,18 +139,18 @@ describe('rows', () => {
     ];
     const product = 2 * (2 * rows + weight);
     expect(kernelsOf(inputs, layers, { precision: 'bf16' })).toEqual([
-      `MatMul bf16 2 | F ${cast(rows, weight)}, ${matmul(product)} | W ${cast(weight)}, ${matmul(product)} | S x:2@1 ${2 * rows}`,
+      `MatMul bf16 2 | F ${narrowed(rows, weight)}, ${matmul(product)} | W ${widened(weight)}, ${matmul(product)} | S x:2@1 ${2 * rows}`,
       `Add fp32 2 | W ${elementwise(2 * (rows + 64))}`,
-      `LayerNormalization fp32 4 | F ${cast(rows)}, ${normalization(4 * (2 * rows + 2 * 64))}` +
-        ` | D ${cast(rows)}, ${normalization(12 * rows)} | W ${normalization(4 * (2 * rows + 2 * 64))}` +
+      `LayerNormalization fp32 4 | F ${widened(rows)}, ${normalization([4 * (2 * rows + 2 * 64), 'r64'])}` +
+        ` | D ${narrowed(rows)}, ${normalization([12 * rows, 'r64'])} | W ${normalization(4 * (2 * rows + 2 * 64))}` +
         ` | S q/Add:4@3 ${4 * rows}, 3/1/statistics ${4 * 2 * 20}`,
       // The layer came last, and its gradient comes first: that of the activation is added to it.
-      `Gelu fp32 4 | F ${elementwise(8 * rows)} | D ${elementwise(12 * rows, 12 * rows)} | S n/LayerNormalization:4 ${4 * rows}`,
-      `MatMul bf16 2 | F ${cast(rows, weight)}, ${matmul(product)} | D ${cast(rows)}, ${matmul(product)}` +
-        ` | W ${cast(weight)}, ${matmul(product)} | S n/LayerNormalization:2@6 ${2 * rows}, u.weight:2 ${2 * weight}`,
+      `Gelu fp32 4 | F ${elementwise([8 * rows, '[gelu-forward]'])} | D ${elementwise([12 * rows, '[gelu-backward]'], 12 * rows)} | S n/LayerNormalization:4 ${4 * rows}`,
+      `MatMul bf16 2 | F ${narrowed(rows, weight)}, ${matmul(product)} | D ${widened(rows)}, ${matmul(product)}` +
+        ` | W ${widened(weight)}, ${matmul(product)} | S n/LayerNormalization:2@6 ${2 * rows}, u.weight:2 ${2 * weight}`,
       `Add fp32 2 | W ${elementwise(2 * (rows + 64))}`,
       // `cat` is on the list of the widest type: the product is cast before it, its gradient behind.
-      `Concat fp32 4 | F ${cast(rows)}, ${movement(4 * 4 * rows)} | D ${cast(rows)}`,
+      `Concat fp32 4 | F ${widened(rows)}, ${movement(4 * 4 * rows)} | D ${narrowed(rows)}`,
     ]);
   });
 
@@ -232,11 +167,11 @@ describe('rows', () => {
     // the gradient of all scores with zeros first. Rows and their logarithms are read, with the gradient, and one is written.
     expect(made[1]).toBe(
       isMixed
-        ? `SoftmaxCrossEntropyLoss fp32 4 | F ${reduction([4 * scores, 2])}, ${cast(scores)}` +
-            ` | D ${elementwise(4 * scores)}, ${cast(scores)}, ${reduction([6 * scores, 2])}` +
+        ? `SoftmaxCrossEntropyLoss fp32 4 | F ${reduction([4 * scores, '×2'])}, ${widened(scores)}` +
+            ` | D ${elementwise(4 * scores)}, ${narrowed(scores)}, ${reduction([6 * scores, '×2'])}` +
             ` | S 1/0/log-probabilities ${4 * scores}, label:8 ${8 * labels}, 1/narrow ${2 * scores}`
-        : `SoftmaxCrossEntropyLoss fp32 4 | F ${reduction([4 * 3 * scores + 8 * labels + 4, 2])}` +
-            ` | D ${elementwise(4 * scores)}, ${reduction([12 * scores, 2])}` +
+        : `SoftmaxCrossEntropyLoss fp32 4 | F ${reduction([4 * 3 * scores + 8 * labels + 4, '×2'])}` +
+            ` | D ${elementwise(4 * scores)}, ${reduction([12 * scores, '×2'])}` +
             ` | S 1/0/log-probabilities ${4 * scores}, label:8 ${8 * labels}`,
     );
   });
@@ -264,11 +199,12 @@ describe('heads', () => {
     'in %s: views of one projection are put together again in backward',
     (precision, b, product) => {
       const isMixed = b === 2;
-      const casts = (...elements: readonly number[]) => (isMixed ? `${cast(...elements)}, ` : '');
+      const casts = (...elements: readonly number[]) => (isMixed ? `${narrowed(...elements)}, ` : '');
+      const back = (...elements: readonly number[]) => (isMixed ? `${widened(...elements)}, ` : '');
       const [packed, merged] = [b * (rows + 64 * 192 + 3 * rows), b * (2 * rows + 64 * 64)];
       const whole = `a/MatMul:${b} ${b * 3 * rows}`;
       expect(kernelsOf(inputs, layers, { precision })).toEqual([
-        `MatMul ${product} ${b} | F ${casts(rows, 64 * 192)}${matmul(packed)} | W ${casts(64 * 192)}${matmul(packed)}` +
+        `MatMul ${product} ${b} | F ${casts(rows, 64 * 192)}${matmul(packed)} | W ${back(64 * 192)}${matmul(packed)}` +
           ` | S ${isMixed ? `x:2@1 ${2 * rows}` : `x:4 ${4 * rows}`}`,
         // FunctionsManual.cpp, `split_backward`: the three gradients are read, and written side by side.
         `Split fp32 ${b} | D ${elementwise(2 * b * 3 * rows)}`,
@@ -276,7 +212,7 @@ describe('heads', () => {
         // whole. The logarithm of a sum is kept for each query, in fp32.
         `Attention ${product} ${b} | F ${attention(4 * b * rows)} | D ${attention(8 * b * rows)}` +
           ` | S ${whole}, ${whole}, ${whole}, o/Attention:${b} ${b * rows}, 9/4/logarithm of the sum per query ${4 * heads}`,
-        `MatMul ${product} ${b} | F ${casts(64 * 64)}${matmul(merged)} | D ${matmul(merged)} | W ${casts(64 * 64)}${matmul(merged)}` +
+        `MatMul ${product} ${b} | F ${casts(64 * 64)}${matmul(merged)} | D ${matmul(merged)} | W ${back(64 * 64)}${matmul(merged)}` +
           ` | S o/Attention:${b} ${b * rows}${isMixed ? `, p.weight:2 ${2 * 64 * 64}` : ''}`,
       ]);
     },
@@ -295,7 +231,7 @@ describe('heads', () => {
         ` | S ${kept(4)}, o/Attention:4 ${4 * rows}, ${statistics}, m:4 ${4 * mask}`,
     );
     expect(kernelsOf(given, own, { precision: 'bf16' }).at(-1)).toBe(
-      `Attention bf16 2 | F ${cast(mask)}, ${attention(2 * (4 * rows + mask))} | D ${attention(2 * 8 * rows)}, ${elementwise(6 * rows, 6 * rows)}` +
+      `Attention bf16 2 | F ${narrowed(mask)}, ${attention(2 * (4 * rows + mask))} | D ${attention(2 * 8 * rows)}, ${elementwise(6 * rows, 6 * rows)}` +
         ` | S ${kept(2)}, o/Attention:2 ${2 * rows}, ${statistics}, m:2@2 ${2 * mask}`,
     );
   });
@@ -328,7 +264,7 @@ describe('parts of a tensor', () => {
       `Sigmoid fp32 ${b} | F ${elementwise(2 * b * row)} | D ${elementwise(3 * b * row)} | S t/Sigmoid:${b} ${b * row}`,
       `Sigmoid fp32 ${b} | F ${elementwise(2 * b * five)} | D ${elementwise(3 * b * five)} | S tt/Sigmoid:${b} ${b * five}`,
       // What is expanded is kept as it lies, once.
-      `Mul fp32 ${b} | F ${elementwise(3 * b * five)} | D ${elementwise([6 * b * five, 2])}` +
+      `Mul fp32 ${b} | F ${elementwise([3 * b * five, '[strided]'])} | D ${elementwise([6 * b * five, '×2'])}` +
         ` | S t/Sigmoid:${b} ${b * row}, tt/Sigmoid:${b} ${b * five}`,
     ]);
   });
