@@ -60,10 +60,9 @@ export function registerStatus(_client: BaseLanguageClient, estimates: Estimates
 /** `DGX A100 · 8 GPUs · batch 32 · bf16`, and behind the GPUs how they share the model: `tp4 · pp2 · dp1`. */
 function scenarioText({ summary }: ModelSummary): string {
   if (summary === undefined) return vscode.l10n.t('Layercost: no cost');
-  const gpus = summary.gpus === 1 ? '1 GPU' : `${summary.gpus} GPUs`;
   return [
     shortTitle(summary.clusterTitle),
-    gpus,
+    summary.devices,
     ...(summary.layout === undefined ? [] : [summary.layout]),
     `batch ${summary.batch}`,
     summary.precision,
@@ -96,7 +95,7 @@ function limitText({ kind, share }: NonNullable<ScenarioSummary['limit']>): stri
 }
 
 /** `DGX H100 (8 × H100 80 GB)` says in brackets what the tooltip and the picker say too. */
-const shortTitle = (title: string): string => title.replace(/ \(.*\)$/, '');
+const shortTitle = (title: string): string => title.replace(/ \([^()]*\)/, '');
 
 function stateOf(
   estimate: ModelSummary | undefined,

@@ -5,7 +5,6 @@
 
 import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
-import { root } from '../setup/project.mjs';
 import { plainBundle } from './plainBundle.mjs';
 import { collectedFrom } from './plainTests.mjs';
 
@@ -38,11 +37,13 @@ class PlainRunner {
       const loaded = this.#load();
       const started = performance.now();
       await runFile(file, loaded, () => true, {
-        around: (id, run) => {
+        around: async (id, run) => {
           faults().currentTestId = id;
-          return thenAlways(run, () => {
+          try {
+            await run();
+          } finally {
             faults().currentTestId = undefined;
-          });
+          }
         },
         told: (result) => tests.push(result),
       });
@@ -58,20 +59,13 @@ class PlainRunner {
     const asked = testFilter && new Set(testFilter);
     const files = asked ? [...new Set(testFilter.map((id) => id.split('#')[0]))] : [...loaded.keys()];
     const spent = (file) => this.#spent.get(file) ?? 0;
-    const begun = process.cpuUsage();
-    const isSpent = () => process.cpuUsage(begun).user > 1e6 * Number(process.env.MUTANT_SECONDS);
     let nrOfTests = 0;
     for (const file of files.sort((one, other) => spent(one) - spent(other))) {
-      if (isSpent()) break;
-      const atRest = mutantActivation === 'static' ? activeMutant.id : undefined;
-      active.activeMutant = atRest;
-      const inSuites = asked?.has(suitesOf(file)) ?? true;
-      const failed = await runFile(file, loaded, (id) => !isSpent() && (inSuites || asked.has(id)), {
-        around: (_, run) => {
+      active.activeMutant = mutantActivation === 'static' ? activeMutant.id : undefined;
+      const failed = await runFile(file, loaded, (id) => asked?.has(id) ?? true, {
+        around: async (_, run) => {
           active.activeMutant = activeMutant.id;
-          return thenAlways(run, () => {
-            active.activeMutant = atRest;
-          });
+          await run();
         },
         told: () => {
           nrOfTests += 1;
@@ -92,23 +86,6 @@ const faults = () => {
   return globalThis.__stryker__;
 };
 
-/** What stands in suites beside tests, and before all of them: every test of the file may rest on it. */
-const suitesOf = (file) => `${file}#suites`;
-
-/** Calls `last` when `run` has ended, which may give a promise. */
-function thenAlways(run, last) {
-  let result;
-  try {
-    result = run();
-  } catch (error) {
-    last();
-    throw error;
-  }
-  if (typeof result?.then === 'function') return result.finally(last);
-  last();
-  return result;
-}
-
 /** Runs those tests of a file that are `asked`, and gives the last that fails. */
 async function runFile(file, loaded, isAsked, { around, told, stopsAtFailure = false }) {
   let failed;
@@ -117,12 +94,9 @@ async function runFile(file, loaded, isAsked, { around, told, stopsAtFailure = f
     return failed;
   };
   let collected;
-  const suites = suitesOf(file);
-  const begun = performance.now();
   try {
-    collected = collectedFrom(resolve(file), loaded.get(file), (run) => around(suites, run));
-    await around(suites, collected.begin);
-    told({ id: suites, name: suites, status: 0, timeSpentMs: performance.now() - begun });
+    collected = collectedFrom(resolve(file), loaded.get(file));
+    await collected.begin();
   } catch (error) {
     told(fails(`${file}#load`, error));
     return failed;
@@ -143,17 +117,4 @@ async function runFile(file, loaded, isAsked, { around, told, stopsAtFailure = f
   return failed;
 }
 
-/** Names each fault that survives as soon as that is known. */
-class Survivors {
-  onMutantTested({ status, fileName, location, replacement = '' }) {
-    if (status !== 'Survived') return;
-    const { line, column } = location.start;
-    const change = replacement.replace(/\s+/g, ' ').slice(0, 90);
-    console.log(`${fileName.slice(root.length + 1)}:${line}:${column} → ${change}`);
-  }
-}
-
-export const strykerPlugins = [
-  { kind: 'TestRunner', name: 'plain', injectableClass: PlainRunner },
-  { kind: 'Reporter', name: 'survivors', injectableClass: Survivors },
-];
+export const strykerPlugins = [{ kind: 'TestRunner', name: 'plain', injectableClass: PlainRunner }];

@@ -313,6 +313,8 @@ export interface ScenarioSummary {
   readonly cluster: string;
   readonly clusterTitle: string;
   readonly gpus: number;
+  /** The same in words: `8 GPUs`, `1 CPU node`. */
+  readonly devices: string;
   readonly gpusPerNode: number;
   readonly batch: number;
   /** Samples of a step over all GPUs and passes. */

@@ -216,6 +216,7 @@ describe('arguments', () => {
     ],
     ['report a.onnx --threshold launch-bound=20', 'is not NAME=FRACTION with a fraction from 0 to 1'],
     ['report a.onnx --precision int4', '--precision int4 is not known; it takes fp32, tf32, fp16, bf16, fp8'],
+    ['report a.onnx --gpus 4,8', '--gpus 4,8 is not a whole number of at least 1; several values are for'],
     ['report a.onnx --gpus 0', '--gpus 0 is not a whole number of at least 1'],
     ['report a.onnx --batch 1.5', '--batch 1.5 is not a whole number of at least 1'],
     [

@@ -5,6 +5,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test, vi } from 'vitest';
+import { readCheckFile } from '../../server/src/check/readCheckFile.ts';
 import { readArguments } from '../../server/src/cli/arguments.ts';
 import { runCheckCommand } from '../../server/src/cli/checkCommand.ts';
 import { printData, printMessage } from '../../server/src/cli/streams.ts';
@@ -116,4 +117,12 @@ test('a baseline is written and read', async () => {
   expect((await run(checks, '--write-baseline', baseline)).status).toBe(0);
   expect(JSON.parse(readFileSync(baseline, 'utf8')).version).toBe(1);
   expect((await run(checks, '--baseline', baseline)).status).toBe(0);
+});
+
+test('shows what to write where there is no file yet', async () => {
+  const { status, err } = await run(join(folder, 'none.yaml'));
+  expect(status).toBe(2);
+  expect(err).toMatch(/there is no .*none\.yaml; write one, such as\n\nchecks:\n/);
+  const example = err.slice(err.indexOf('checks:'), err.indexOf('\n\n(docs'));
+  expect(readCheckFile(example).issues).toEqual([]);
 });

@@ -5,6 +5,7 @@ import { readArguments } from '../../server/src/cli/arguments.ts';
 import { commandHelp, commandNames } from '../../server/src/cli/commandHelp.ts';
 import { help, helpOfCommand } from '../../server/src/cli/help.ts';
 import * as parser from '../../server/src/cli/parseOptions.ts';
+import { readableWidth } from '../../server/src/cli/printsToTerminal.ts';
 
 const optionsOf = (text: string): ReadonlySet<string> =>
   new Set([...text.matchAll(/--([a-z][a-z-]*)/g)].map(([, name = '']) => name));
@@ -35,4 +36,18 @@ it('lists every command in a screen', () => {
   const lines = help().split('\n');
   for (const name of commandNames) expect(lines.some((line) => line.startsWith(`  ${name} `))).toBe(true);
   expect(lines.length).toBeLessThan(40);
+});
+
+it.each([72, 80])('fits a terminal of %i columns', (columns) => {
+  const pages = [help(columns), ...commandNames.map((name) => helpOfCommand(name, columns))];
+  // A line of use is copied as it is, and a word is not broken.
+  const long = pages
+    .flatMap((page) => page.split('\n'))
+    .filter((line) => [...line].length > columns && !/^(usage: | {7})?layercost |^ *\S+$/.test(line));
+  expect(long).toEqual([]);
+});
+
+it('is as wide as it likes where a terminal does not know its size', () => {
+  expect([undefined, 0, 39].map(readableWidth)).toEqual([undefined, undefined, undefined]);
+  expect([40, 200].map(readableWidth)).toEqual([40, 200]);
 });

@@ -10,6 +10,7 @@ const summary: ScenarioSummary = {
   cluster: 'dgx-h100',
   clusterTitle: 'DGX H100',
   gpus: 16,
+  devices: '16 GPUs',
   gpusPerNode: 8,
   batch: 5,
   globalBatch: 80,

@@ -189,7 +189,7 @@ test.each([
   [
     6,
     1,
-    /6 does not divide by 8 GPUs: the busiest GPU takes 1 samples, and 25 % of GPU time is lost$/,
+    /6 does not divide by 8 GPUs: the busiest GPU takes 1 sample, and 25 % of GPU time is lost$/,
     'Use a batch of 8',
   ],
 ])('a batch of %i over 8 GPUs', (globalBatch, batchPerGpu, message, fix) => {

@@ -29,6 +29,19 @@ test.each<[string, ScenarioRequest]>([
   expect(needs(Math.ceil(1.05 * largestBatch) + 1)).toBeGreaterThan(1);
 });
 
+test.each([
+  // Tensors of batch 3 fit, and cannot be placed.
+  ['samples/tinyllama.layers.yaml', { cluster: 'rtx-4090', gpus: 1, precision: 'bf16', batch: 3 }],
+  ['samples/gpt2.onnx', { cluster: 'rtx-3090', gpus: 1, precision: 'bf16', batch: 4096 }],
+  ['samples/vgg16.layers.yaml', { cluster: 't4', gpus: 1, batch: 4096 }],
+] as const)('%s %j does not fit, and report and finding name one batch', (path, request) => {
+  const { cost } = estimateModel(openGraph(path), [request]);
+  const change = cost?.findings.find(({ code }) => code === 'findings/out-of-memory')?.change;
+  expect(cost?.fits).toBe('no');
+  expect(cost?.totals.memory.largestBatch).toBe(change?.kind === 'batch' ? change.batch : 0);
+  expect(cost?.totals.memory.largestBatch).toBeLessThan(request.batch);
+});
+
 test('there is none where nothing fits, and none is named where something is unknown', () => {
   const state = { cluster: 't4', gpus: 1, batch: 1 } as const;
   expect(memoryAt('samples/more/llama-3-8b.layers.yaml', state).largestBatch).toBe(0);

@@ -119,9 +119,9 @@ describe('sizes', () => {
     [{ cluster: 'h100' }, /`h100` \(did you mean `dgx-h100`, [^?]*or `h100-sxm-96gb`\?\)/],
     [{ cluster: 'dgxh1' }, /`dgxh1` \(did you mean `dgx-h100`\?\)/],
     [{ cluster: 'rtx4080' }, /`rtx4080` \(did you mean `rtx-4090`\?\)/],
-    [{ cluster: 'abacus' }, /is called `abacus`; `layercost clusters` lists them/],
+    [{ cluster: 'abacus' }, /is called `abacus`; choose a built-in one, or describe your own$/],
     [{ cluster: 'dgx-a10' }, /No cluster or GPU is called `dgx-a10` \(did you mean `dgx-a100`\?\)/],
-    [{ cluster: 'zzz' }, /called `zzz`; `layercost clusters` lists them/],
+    [{ cluster: 'zzz' }, /called `zzz`; choose a built-in one, or describe your own$/],
   ])('%j is an error', (request, message) => {
     const { issues } = resolve([{ batch: 1, ...request }]);
     expect(issues).toHaveLength(1);

@@ -124,8 +124,23 @@ test('a measured step is of one batch per GPU: of several there is a warning and
   expect(each.job).toContain('training, measured step 300 ms');
 });
 
-test('a model that fixes its own batch takes a global batch in passes of it', () => {
+test('a model that fixes its own batch is costed for a share of a global batch', () => {
   const opened = openLayerSpec(`inputs: { x: "float32[1, 1024]" }\nlayers:\n  - l: Linear(1024)\n`, 'one');
+  const costOf = (request: ScenarioRequest) =>
+    estimateModel(opened, [{ cluster: 'dgx-a100', precision: 'bf16', gpus: 8, ...request }]);
+  const [shared, each] = [costOf({ globalBatch: 16 }), costOf({ batch: 2 })];
+  expect(shared.scenario).toMatchObject({ batchPerGpu: 2, globalBatch: 16 });
+  expect(shared.cost?.totals.time.step).toBe(each.cost?.totals.time.step);
+  expect(shared.issues.map(({ message }) => message)).toContain(
+    'The file fixes its batch at 1; costs for a global batch of 16 replace the leading dimension of its inputs',
+  );
+});
+
+test('a model whose batch cannot be opened takes a global batch in passes of it', () => {
+  const opened = openLayerSpec(
+    `inputs: { x: "float32[1, 1024]" }\nlayers:\n  - l: Linear(1024)\n  - total: sum(l)\n`,
+    'one',
+  );
   const costOn = (gpus: number) =>
     estimateModel(opened, [{ cluster: 'dgx-a100', precision: 'bf16', globalBatch: 16, gpus }]);
   const stepOn = (gpus: number): number => costOn(gpus).cost?.totals.time.step ?? Number.NaN;

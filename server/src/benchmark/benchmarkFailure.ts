@@ -101,7 +101,7 @@ export function endedEarly(
   if (signal === 'SIGKILL') {
     return `The system killed the runner (SIGKILL) during ${phase}, probably because memory ran out: lower the batch${said}`;
   }
-  return `The runner ended with ${statusOf(code, signal)} during ${phase} before it was done: see the log${said}`;
+  return `The runner ended with ${statusOf(code, signal)} during ${phase} before it was done: ${phase === 'start-up' && said === '' ? 'check that the chosen interpreter is Python' : `see the log${said}`}`;
 }
 
 /** The message for an `error` event. The runner says what happened; what to do is said here, once. */

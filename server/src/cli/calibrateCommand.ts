@@ -3,6 +3,7 @@
  * `--device`, chosen kernels are run first.
  */
 
+import { existsSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { planBenchmark } from '../benchmark/benchmarkPlan.ts';
@@ -41,6 +42,10 @@ import { writeOutput } from './writeOutput.ts';
 
 export async function runCalibrateCommand(given: CalibrateArguments): Promise<number> {
   const workspace = workspaceOf(given.folder);
+  if (!existsSync(workspace)) {
+    printMessage(`layercost: there is no folder ${given.folder}; check the path`);
+    return 2;
+  }
   if (given.run !== undefined && !(await measureMachine(workspace, given.run))) return 1;
   const { usable, skipped } = usableResults(given, readResults(workspace).results);
   for (const line of skipped) printMessage(`layercost: ${line}`);

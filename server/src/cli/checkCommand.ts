@@ -1,5 +1,6 @@
 /** `layercost check`: models against their budgets, and against another revision. Exit status 3: a budget is broken. */
 
+import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { type AcceptedFinding, readBaseline, writeBaseline } from '../check/acceptedFindings.ts';
 import type { Check } from '../check/checkFile.ts';
@@ -29,6 +30,10 @@ import { printMessage } from './streams.ts';
 import { printOrWrite, writeOutput } from './writeOutput.ts';
 
 export async function runCheckCommand(given: CheckArguments): Promise<number> {
+  if (!existsSync(given.file)) {
+    printMessage(firstFile(given.file));
+    return 2;
+  }
   const text = textOf(given.file);
   if (text === undefined) return 2;
   const { file, issues } = readCheckFile(text);
@@ -151,3 +156,14 @@ function textOf(path: string): string | undefined {
   printMessage(`layercost: ${read.issue.message}`);
   return undefined;
 }
+
+/** Who runs `check` for the first time has no file yet. */
+const firstFile = (path: string): string => `layercost: there is no ${path}; write one, such as
+
+checks:
+  my model:
+    model: model.onnx
+    scenario: { cluster: dgx-h100, gpus: 8, batch: 32 }
+    budgets: { step: 100 ms, memory: 70 GiB }
+
+(docs/check.md)`;

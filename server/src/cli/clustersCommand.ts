@@ -3,6 +3,7 @@
 import { type Column, layoutColumns } from '../estimate/report/columns.ts';
 import { type ClusterProfile, isUnconfirmed, sourcedNumbers } from '../hardware/clusterProfile.ts';
 import { builtInClusters, findCluster, likelyClusters } from '../hardware/clusters.ts';
+import { timesTitle } from '../model/deviceNoun.ts';
 import { formatBandwidth, formatBytes, formatFlopRate, significant } from '../model/format.ts';
 import type { ClustersArguments } from './arguments.ts';
 import { printData, printMessage } from './streams.ts';
@@ -25,7 +26,7 @@ export function runClustersCommand(given: ClustersArguments): number {
 
 const columns: readonly Column[] = [
   { title: 'name', align: 'left' },
-  { title: 'GPUs per node', align: 'left' },
+  { title: 'per node', align: 'left' },
   { title: 'memory', align: 'right' },
   { title: 'bandwidth', align: 'right' },
   { title: 'fp32', align: 'right' },
@@ -37,7 +38,7 @@ const columns: readonly Column[] = [
 export function listing(): string {
   const rows = builtInClusters.map(({ name, gpu, gpusPerNode, link, network }) => [
     name,
-    `${gpusPerNode.value} × ${gpu.title}`,
+    timesTitle(gpusPerNode.value, gpu.title),
     formatBytes(gpu.memory.value),
     formatBandwidth(gpu.memoryBandwidth.value),
     formatFlopRate(gpu.peak.get('fp32')?.value ?? null),
@@ -60,7 +61,7 @@ export function sheet(cluster: ClusterProfile): string {
     ],
     rows,
   );
-  return `${cluster.name}: ${cluster.title}, ${cluster.gpusPerNode.value} × ${cluster.gpu.title} per node\nValues in bytes, bytes/s, FLOP/s and seconds. ${unconfirmed} of ${numbers.length} are assumed or unconfirmed, as their sources say.\n\n${lines.join('\n')}\n`;
+  return `${cluster.name}: ${cluster.title}, ${timesTitle(cluster.gpusPerNode.value, cluster.gpu.title)} per node\nValues in bytes, bytes/s, FLOP/s and seconds. ${unconfirmed} of ${numbers.length} ${unconfirmed === 1 ? 'is' : 'are'} assumed or unconfirmed, as ${unconfirmed === 1 ? 'its source says' : 'their sources say'}.\n\n${lines.join('\n')}\n`;
 }
 
 const significantOrWhole = (value: number): string =>

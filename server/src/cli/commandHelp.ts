@@ -28,7 +28,10 @@ export const commandHelp = {
       ['--summary', 'totals and findings, without layers'],
       ['--top N', 'the N most expensive layers'],
       ['--width N', 'columns of the table'],
-      ['--chart NAME', 'of --format svg: timeline, memory, modules, roofline or scaling'],
+      [
+        '--chart NAME',
+        'of --format svg: timeline, memory, modules-time, modules-saved, modules-parameters, modules-exposed, roofline or scaling',
+      ],
     ],
     takes: ['model', 'scenario'],
   },

@@ -21,7 +21,12 @@ export type OpenedRevision =
 
 export function openRevision(folder: string, reference: string): OpenedRevision {
   const top = git(folder, ['rev-parse', '--show-toplevel']);
-  if (top.failed !== undefined) return failure(`${folder} is in no git repository: ${top.failed}`);
+  if (top.failed !== undefined)
+    return failure(
+      /not a git repository/.test(top.failed)
+        ? `${folder} is in no git repository`
+        : `git cannot tell the repository of ${folder}: ${top.failed}`,
+    );
   const commit = git(folder, ['rev-parse', '--verify', '--quiet', `${reference}^{commit}`]);
   if (commit.failed !== undefined) {
     return failure(

@@ -3,59 +3,71 @@
 import { wrapWords } from '../model/wrapWords.ts';
 import { type CommandHelp, type CommandName, commandHelp, commandNames } from './commandHelp.ts';
 
-/** The commands, and where to read on. */
-export const help = (): string =>
+/** The commands, and where to read on; `room`: columns of the terminal. */
+export const help = (room?: number): string =>
   [
-    'layercost: cost of a training step of a neural network on a GPU cluster, layer by layer',
+    ...wrapped(
+      'layercost: cost of a training step of a neural network on a GPU cluster, layer by layer',
+      room,
+    ),
     '',
     'usage: layercost COMMAND',
     '',
-    ...columns(commandNames.map((name) => [name, commandHelp[name].summary])),
+    ...columns(
+      commandNames.map((name) => [name, commandHelp[name].summary]),
+      room,
+    ),
     '',
-    'layercost COMMAND --help lists the options of a command; --version prints the version.',
+    ...wrapped(
+      'layercost COMMAND --help lists the options of a command; --version prints the version.',
+      room,
+    ),
     '',
     'layercost report model.onnx --cluster dgx-h100 --gpus 64 --batch 32',
     'layercost plan config.json --cluster dgx-h100 --gpus 64 --global-batch 512',
     '',
-    ...fileLines,
-    exitLine,
+    ...wrapped(files, room),
+    ...wrapped(exits, room),
     '',
   ].join('\n');
 
 /** One command: what stands behind its name, and its options. */
-export function helpOfCommand(name: CommandName): string {
+export function helpOfCommand(name: CommandName, room?: number): string {
   const { summary, usage, options, takes = [] }: CommandHelp = commandHelp[name];
   return [
-    `layercost ${name}: ${summary}`,
+    ...wrapped(`layercost ${name}: ${summary}`, room),
     '',
     ...usage.map(
       (line, index) => `${index === 0 ? 'usage: ' : '       '}layercost ${name}${line && ` ${line}`}`,
     ),
-    ...(options.length === 0 ? [] : ['', ...columns(options)]),
-    ...(takes.includes('scenario') ? ['', 'scenario', ...columns(scenarioOptions)] : []),
-    ...(takes.includes('model') ? ['', ...fileLines] : []),
+    ...(options.length === 0 ? [] : ['', ...columns(options, room)]),
+    ...(takes.includes('scenario') ? ['', 'scenario', ...columns(scenarioOptions, room)] : []),
+    ...(takes.includes('model') ? ['', ...wrapped(files, room)] : []),
     '',
-    exitLine,
+    ...wrapped(exits, room),
     '',
   ].join('\n');
 }
 
-const fileLines = [
-  'FILE is an ONNX model (binary, ONNX text, protobuf text or JSON; also gzip-compressed), an archive of torch.export',
-  '(.pt2), a config.json of Hugging Face, weights (.safetensors, .gguf), a layer spec (*.layers.yaml) or a Caffe net',
-  '(.prototxt). The content decides, not the name. FILE#NAME is one model of several in a layer spec.',
-];
-const exitLine =
+const files =
+  'FILE is an ONNX model (binary, ONNX text, protobuf text or JSON; also gzip-compressed), an archive of torch.export (.pt2), a config.json of Hugging Face, weights (.safetensors, .gguf), a layer spec (*.layers.yaml) or a Caffe net (.prototxt). The content decides, not the name. FILE#NAME is one model of several in a layer spec.';
+const exits =
   'Exit status: 0 success, 1 the file could not be costed, 2 wrong arguments, 3 a budget of check is broken.';
 
 /** Wide enough for most options; a longer one has a line of its own. */
 const left = 26;
-const width = 118;
+/** Wider lines are hard to read. */
+const widest = 118;
+
+const widthIn = (room: number | undefined): number => Math.min(room ?? widest, widest);
+
+const wrapped = (text: string, room: number | undefined): readonly string[] =>
+  wrapWords(text, () => widthIn(room));
 
 /** What is written on the left, what it does on the right. */
-const columns = (rows: readonly (readonly [string, string])[]): string[] =>
+const columns = (rows: readonly (readonly [string, string])[], room: number | undefined): readonly string[] =>
   rows.flatMap(([written, meaning]) => {
-    const [first = '', ...more] = wrapWords(meaning, () => width - left);
+    const [first = '', ...more] = wrapWords(meaning, () => widthIn(room) - left);
     const rest = more.map((line) => `${' '.repeat(left)}${line}`);
     return written.length + 4 > left
       ? [`  ${written}`, `${' '.repeat(left)}${first}`, ...rest]
@@ -95,7 +107,7 @@ const scenarioOptions: readonly (readonly [string, string])[] = [
   ],
   [
     '--freeze PATTERN',
-    "parameters or modules that are not trained, such as 'encoder.*'; with ! in front, that are; repeatable, the last match decides",
+    "parameters or modules that are not trained, such as 'encoder.*'; '!NAME': that are trained; repeatable, the last match decides",
   ],
   ['--threshold NAME=FRACTION', 'report a finding above this fraction; repeatable (docs/issues.md)'],
   [

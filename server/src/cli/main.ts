@@ -19,7 +19,9 @@ async function main(): Promise<number> {
   switch (given.command) {
     case 'help': {
       const { help, helpOfCommand } = await import('./help.ts');
-      printData(given.of === undefined ? help() : helpOfCommand(given.of));
+      const { terminalWidth } = await import('./printsToTerminal.ts');
+      const width = terminalWidth();
+      printData(given.of === undefined ? help(width) : helpOfCommand(given.of, width));
       return 0;
     }
     case 'version':

@@ -6,6 +6,8 @@ import type { Issue } from '../model/issue.ts';
 /** The issue as the command line says it: `…; set it with --dim seq=VALUE`. */
 export function withOptions(issue: Issue): Issue {
   const { unset = [], scenarioKey } = issue;
+  if (scenarioKey === 'cluster' && issue.code === 'scenario/unknown-cluster')
+    return { ...issue, message: `${issue.message} (\`layercost clusters\` lists them)` };
   if (unset.length === 0) return issue;
   const options =
     scenarioKey === 'batch' ? ['--batch N'] : unset.map((name) => `--dim ${quoted(name)}=VALUE`);

@@ -14,8 +14,9 @@ export function wholeNumber(option: string, text: string | undefined, least: num
   if (text === undefined) return undefined;
   const value = Number(text);
   if (/^\d+$/.test(text) && value >= least && Number.isSafeInteger(value)) return value;
+  const lists = /^\d+(,\d+)+$/.test(text) ? '; several values are for layercost sweep' : '';
   throw new WrongArgument(
-    `${option} ${text === '' ? "''" : text} is not a whole number of at least ${least}`,
+    `${option} ${text === '' ? "''" : text} is not a whole number of at least ${least}${lists}`,
   );
 }
 

@@ -56,7 +56,7 @@ const columns: readonly Column[] = [
   { title: 'provider', align: 'left' },
   { title: 'region', align: 'left' },
   ...priceKinds.map((kind): Column => ({ title: kind, align: 'right' })),
-  { title: 'of', align: 'left' },
+  { title: 'date', align: 'left' },
   { title: '', align: 'left' },
 ];
 
@@ -74,7 +74,7 @@ function table(rows: readonly PriceRow[]): string {
     [...(row.isOwn ? ['yours'] : []), ...(row.isOld ? [`over ${oldPrice} days old`] : [])].join(', '),
   ]);
   const sources = [...new Set(rows.map(({ source }) => source))];
-  return `US dollars for a GPU and hour.\n\n${layoutColumns(columns, cells).join('\n')}\n\n${sources.map((source) => `source: ${source}\n`).join('')}A newer table: layercost prices --update FILE, of SkyPilot's catalogue (vms.csv) or of our own JSON.\n`;
+  return `US dollars per GPU-hour.\n\n${layoutColumns(columns, cells).join('\n')}\n\n${sources.map((source) => `source: ${source}\n`).join('')}A newer table: layercost prices --update FILE, of SkyPilot's catalogue (vms.csv) or of our own JSON.\n`;
 }
 
 /** Replaces a person's own table; those of other machines stay. */

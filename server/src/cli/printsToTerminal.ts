@@ -1,4 +1,4 @@
-/** Whether a person reads the output as it comes. */
+/** Whether a person reads the output as it comes, and how wide. */
 
 import { fstatSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -13,3 +13,14 @@ export function printsToTerminal(): boolean {
   const tty: typeof Tty = createRequire(import.meta.url)('node:tty');
   return tty.isatty(1);
 }
+
+/** Columns of the terminal, where a person reads in one; a terminal that does not know its size has none. */
+export const terminalWidth = (): number | undefined =>
+  printsToTerminal() ? readableWidth(process.stdout.columns) : undefined;
+
+/** Pseudo-terminals of build machines and editors say 0: no text is written one word a line for them. */
+export const readableWidth = (columns: number | undefined): number | undefined =>
+  columns !== undefined && columns >= leastWidth ? columns : undefined;
+
+/** The narrowest table. */
+export const leastWidth = 40;

@@ -24,7 +24,7 @@ import {
   withOptionEffects,
 } from './costFile.ts';
 import { withOptions } from './optionAdvice.ts';
-import { printsToTerminal } from './printsToTerminal.ts';
+import { terminalWidth } from './printsToTerminal.ts';
 import type { ReportArguments, ReportFormat } from './reportArguments.ts';
 import { printOrWrite } from './writeOutput.ts';
 
@@ -53,7 +53,7 @@ const withDefaults = (estimate: ModelEstimate): ModelEstimate => ({
 /** `--width`, or the width of the terminal; a table for a file or a pipe is as wide as it needs to be. */
 function widthOf({ width, output }: ReportArguments): number | undefined {
   if (width !== undefined || output !== undefined) return width;
-  return printsToTerminal() ? process.stdout.columns : undefined;
+  return terminalWidth();
 }
 
 /** `undefined` where the scenario cannot be costed. */

@@ -11,7 +11,7 @@ import { writeOutAttention } from '../analysis/writeOutAttention.ts';
 import { optionValues } from '../frameworks/registry.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import { findCluster } from '../hardware/clusters.ts';
-import { formatPercent } from '../model/format.ts';
+import { formatCount, formatPercent } from '../model/format.ts';
 import type { Issue } from '../model/issue.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
 import { didYouMean } from '../model/nearestName.ts';
@@ -161,10 +161,12 @@ export function* estimateInSteps(
   };
 }
 
-/** Where a line cannot be read, it may be the one that opens the batch. */
+/** Where a line cannot be read, it may be the one that opens the batch, or that gives the logits. */
 function withoutFollowing({ layerSpec, issues }: OpenedModel, found: readonly Issue[]): readonly Issue[] {
   const isUnread = layerSpec !== undefined && issues.some(({ severity }) => severity === 'error');
-  return isUnread ? found.filter(({ code }) => code !== 'scenario/fixed-batch') : found;
+  return isUnread
+    ? found.filter(({ code, scenarioKey }) => code !== 'scenario/fixed-batch' && scenarioKey !== 'loss')
+    : found;
 }
 
 /** A layer spec that asks for the impossible does so at one key of its scenario, or at one option of its framework. */
@@ -190,13 +192,13 @@ function withAskedAttention(opened: OpenedModel, requests: readonly ScenarioRequ
   return isEager ? writeOutAttention(opened) : opened;
 }
 
-/** A file that fixes its batch is costed for another one where its batch can be opened. */
+/** A file that fixes its batch is costed for another one, of a GPU or of all, where its batch can be opened. */
 function withRequestedBatch(opened: OpenedModel, requests: readonly ScenarioRequest[]): OpenedModel {
   const { analysis, structure } = opened;
   const onnx = opened.trained ?? opened.described ?? opened.onnx;
-  const batch = requests.find((request) => request.batch !== undefined)?.batch;
   if (analysis?.fixedBatch === undefined || onnx === undefined) return opened;
-  if (batch === undefined || batch === analysis.fixedBatch) return opened;
+  const asked = requestedBatch(requests);
+  if (asked === undefined || asked.batch === analysis.fixedBatch) return opened;
   const open = openBatch(onnx, analysis, structure);
   if (open === undefined) return opened;
   if (open.kind === 'fixed') {
@@ -204,13 +206,24 @@ function withRequestedBatch(opened: OpenedModel, requests: readonly ScenarioRequ
     const why: Issue = { code: 'scenario/fixed-batch', severity: 'information', message };
     return { ...opened, issues: [...opened.issues, ...readableIssues([why])] };
   }
-  const message = `The file fixes its batch at ${analysis.fixedBatch}; costs for ${batch} replace the leading dimension of its inputs${sharedWork(open.shared)}`;
+  const message = `The file fixes its batch at ${analysis.fixedBatch}; costs for ${asked.text} replace the leading dimension of its inputs${sharedWork(open.shared)}`;
   return {
     ...opened,
     analysis: open.analysis,
     ...(open.structure && { structure: open.structure }),
     issues: [...opened.issues, { code: 'scenario/opened-batch', severity: 'information', message }],
   };
+}
+
+/** The request that asks for a batch at all says which. A global batch leaves samples of a GPU to the layout. */
+function requestedBatch(
+  requests: readonly ScenarioRequest[],
+): { readonly batch?: number; readonly text: string } | undefined {
+  for (const { batch, globalBatch } of requests) {
+    if (globalBatch !== undefined) return { text: `a global batch of ${formatCount(globalBatch)}` };
+    if (batch !== undefined) return { batch, text: formatCount(batch) };
+  }
+  return undefined;
 }
 
 /** A model of which some parameters are not trained. A pattern that names none is a mistake. */

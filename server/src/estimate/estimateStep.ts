@@ -13,6 +13,7 @@ import { computePath } from '../hardware/computePath.ts';
 import { kernelTime } from '../hardware/kernelTime.ts';
 import type { KernelWork } from '../hardware/kernelWork.ts';
 import { describeOrigin } from '../hardware/timeOrigin.ts';
+import { deviceNoun } from '../model/deviceNoun.ts';
 import { distinct } from '../model/distinct.ts';
 import type { Dtype } from '../model/dtype.ts';
 import { type Estimate, estimateOf } from '../model/estimate.ts';
@@ -22,6 +23,7 @@ import type { LayerMeasurements } from '../model/measurement.ts';
 import type { Scenario } from '../model/scenario.ts';
 import type {
   AsynchronousCost,
+  Finding,
   LayerCost,
   MessageCost,
   MixedGpus,
@@ -37,6 +39,7 @@ import type { StepTimeline, StepTimes } from '../schedule/stepTimeline.ts';
 import { decodeCost, type Prefill } from './decoding/decodeCost.ts';
 import { efficiencyNotes } from './efficiencyNotes.ts';
 import { findingsOf } from './findings/findings.ts';
+import { batchThatFits } from './findings/outOfMemory.ts';
 import { layerCosts, layerOfOperators } from './layerCosts.ts';
 import { partsLeftOut } from './leftOut.ts';
 import { memoryOf } from './memory/memoryOf.ts';
@@ -108,7 +111,8 @@ export function* estimateStepInSteps(
   return {
     scenario,
     gpu: plan.cluster.gpu.title,
-    totals: totalsOf(plan, timeline, alone, memory, reserved, unknown),
+    device: deviceNoun(plan.cluster.gpu),
+    totals: totalsOf(plan, timeline, alone, memory, reserved, unknown, findings),
     get mayFit() {
       return fitsAtBest(memory, reserved);
     },
@@ -139,6 +143,7 @@ function totalsOf(
   memory: StepMemory,
   reserved: () => ReservedMemory,
   unknown: readonly UnknownPart[],
+  findings: () => readonly Finding[],
 ): TotalCost {
   const { training, scenario } = plan;
   const passes = passesOf(scenario);
@@ -151,7 +156,7 @@ function totalsOf(
       work.backward += cost.backwardData.flops + cost.backwardWeight.flops;
     }
   }
-  const { peakAt, largestBatch, mostOfPhases: _, ...kinds } = memory;
+  const { peakAt, largestBatch: _, mostOfPhases: __, ...kinds } = memory;
   const { operator: peakOperator, ...atPeak } = peakAt;
   const peakLayer = peakOperator === undefined ? undefined : layerOfOperators(training)[peakOperator];
   // Unknown work in backward may hide communication, and adds to what the step computes: both stay open.
@@ -184,7 +189,7 @@ function totalsOf(
       },
       context: runtimeReserve,
       get largestBatch() {
-        const largest = largestBatch(memory.capacity - runtimeReserve);
+        const largest = batchThatFits(memory, training.batch, reserved, findings);
         return exact && Number.isFinite(largest) ? largest : null;
       },
       peakAt: {

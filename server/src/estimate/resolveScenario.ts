@@ -101,7 +101,7 @@ export function resolveScenario(
   if (mode === 'training' && first(requests, 'past') !== undefined) {
     report(
       'warning',
-      'scenario/invalid',
+      'scenario/no-effect',
       '`past` has no effect in training; set `mode` to `inference`',
       'past',
     );

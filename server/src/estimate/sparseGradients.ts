@@ -3,10 +3,10 @@
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
 import { isSharded } from '../frameworks/embeddingTables.ts';
 import { resolveFramework } from '../frameworks/registry.ts';
+import { counted } from '../model/counted.ts';
 import type { Issue } from '../model/issue.ts';
 import type { Scenario } from '../model/scenario.ts';
 import { heldTables } from './plan/heldTables.ts';
-import { counted } from './report/counted.ts';
 
 export function sparseGradientIssues(training: TrainingGraph, scenario: Scenario): readonly Issue[] {
   const { framework, gpus, mode, optimizer } = scenario;

@@ -56,13 +56,19 @@ const exportEventSchema = z.discriminatedUnion('event', [
 
 const keptLog = 4_000;
 
+/** Python that cannot start its script says why; what says nothing may be no Python. */
+const silentEnd = (phase: string, python: string): string =>
+  phase === firstPhase ? `; check that ${python} is a Python interpreter` : '';
+
+const firstPhase = 'start-up';
+
 /** Never rejects: what goes wrong is an outcome with a message. */
 export function exportModel(request: ExportRequest, options: ExportOptions): Promise<ExportOutcome> {
   const python = options.python ?? defaultPython;
   const totalSeconds = options.totalSeconds ?? 600;
   return new Promise((resolve) => {
     let log = '';
-    let phase = 'start-up';
+    let phase: string = firstPhase;
     let outcome: ExportOutcome | undefined;
     const failed = (failure: ExportFailureKind, message: string): ExportOutcome => ({
       kind: 'failed',
@@ -112,7 +118,7 @@ export function exportModel(request: ExportRequest, options: ExportOptions): Pro
           outcome ??
           failed(
             'crash',
-            `it ended with ${signal ?? `status ${code}`} during ${phase}${last === '' ? '' : `: ${last}`}`,
+            `it ended with ${signal ?? `status ${code}`} during ${phase}${last === '' ? silentEnd(phase, python) : `: ${last}`}`,
           );
         const needsPython = decided.kind === 'failed' && decided.failure.startsWith('torch-');
         if (needsPython) void otherPythons(options, decided).then(finish);

@@ -19,7 +19,7 @@ import {
   type ViewSources,
 } from './makeView.ts';
 import type { MeasuredOf } from './platform.ts';
-import { type RecentDocuments, recentDocuments } from './recentDocuments.ts';
+import { recentDocuments } from './recentDocuments.ts';
 import { modelBehind } from './virtualText.ts';
 
 export interface OpenDocuments {
@@ -72,12 +72,9 @@ interface State {
   lastGood: ModelView | undefined;
 }
 
-/** `recent` chooses the documents that are let go of. */
-export function openDocuments(
-  sources: DocumentSources,
-  recent: RecentDocuments = recentDocuments(),
-): OpenDocuments {
+export function openDocuments(sources: DocumentSources): OpenDocuments {
   const states = new Map<string, State>();
+  const recent = recentDocuments();
   /** Documents that were let go of are costed one after another, so that memory holds one of them. */
   let background: Promise<void> = Promise.resolve();
 

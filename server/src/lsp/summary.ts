@@ -2,6 +2,7 @@
 
 import { layoutText } from '../language/layoutOfLine.ts';
 import { type ModelView, viewsOf } from '../language/modelView.ts';
+import { counted } from '../model/counted.ts';
 import { gpuMemory } from '../model/gpuMemory.ts';
 import type { StepCost } from '../model/stepCost.ts';
 import type { EstimatedParams, ModelSummary, ScenarioSummary } from '../protocol.ts';
@@ -27,6 +28,7 @@ function summaryOfModel(view: ModelView): ModelSummary {
       cluster: scenario.cluster,
       clusterTitle: cluster?.title ?? scenario.cluster,
       gpus: scenario.gpus,
+      devices: counted(scenario.gpus, cost.device),
       gpusPerNode: cluster?.gpusPerNode.value ?? 1,
       batch: scenario.batchPerGpu,
       globalBatch: samplesOfStep(cost),

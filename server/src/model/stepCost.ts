@@ -5,6 +5,7 @@
  * `totals.exact` is false.
  */
 
+import type { DeviceNoun } from './deviceNoun.ts';
 import type { Dimension } from './dimension.ts';
 import type { ElementType } from './elementType.ts';
 import type { Range } from './estimate.ts';
@@ -18,6 +19,8 @@ import type { Bytes, Flops, Joules, Seconds, Watts } from './units.ts';
 export interface StepCost {
   readonly scenario: Scenario;
   readonly gpu: string;
+  /** What the scenario counts as GPUs. */
+  readonly device: DeviceNoun;
   readonly totals: TotalCost;
   readonly fits: Fit;
   /** Whether `fits` is `yes` or `may`, which is less work to find. */

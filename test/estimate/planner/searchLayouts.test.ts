@@ -274,7 +274,42 @@ it('a model without blocks is not cut, and one that fits nowhere says so', () =>
   expect(alexnet.found.fitting[0]).toMatchObject({ tensor: 1, pipeline: 1, replicas: 8 });
   const mixtral = planOf('samples/more/mixtral-8x7b.layers.yaml', { cluster: 't4', gpus: 1, globalBatch: 1 });
   expect(mixtral.found.fitting).toEqual([]);
-  expect(renderPlan([{ gpus: 1, ...mixtral }], 'table', 3)).toContain('layouts fits. Use more GPUs');
+  expect(renderPlan([{ gpus: 1, ...mixtral }], 'table', 3)).toContain(
+    'no layout fits, of 1 costed. Use more GPUs',
+  );
+});
+
+describe('a model that fixes its batch at 4', () => {
+  const planned = (last: string, globalBatch: number) => {
+    const opened = openLayerSpec(
+      `inputs: { x: "float32[4, 1024]" }\nlayers:\n  - l: Linear(1024, 1024)\n  - last: ${last}\n`,
+      'fixed',
+    );
+    const asked: ScenarioRequest = { cluster: 'dgx-h100', gpus: 8, globalBatch, framework: ddp };
+    const cost = (request: ScenarioRequest) => estimateModel(opened, [{ ...asked, ...request }]).cost;
+    const search = layoutSearch(estimateModel(opened, [asked]), asked, cost);
+    if (search === undefined || 'problem' in search) throw new Error('not searched');
+    return { search, found: finish(searchLayouts(search)) };
+  };
+  const ddp = { name: 'pytorch-ddp', options: {} };
+  const sizes = ({ found }: { readonly found: FoundLayouts }): ReadonlySet<number> =>
+    new Set(found.fitting.map(({ microBatch }) => microBatch));
+
+  it('is planned with every micro-batch where its batch can be opened', () => {
+    expect(sizes(planned('ReLU()', 64)).has(1)).toBe(true);
+    expect(sizes(planned('ReLU()', 64)).has(8)).toBe(true);
+  });
+
+  it('is planned with its own where it cannot', () => {
+    expect(sizes(planned('permute(l, 1, 0)', 64))).toEqual(new Set([4]));
+  });
+
+  it('says so where no copy has as many samples', () => {
+    const none = planned('permute(l, 1, 0)', 6);
+    expect(renderPlan([{ gpus: 8, ...none }], 'table', 3)).toContain(
+      'no layout can be costed. The file fixes its batch at 4:',
+    );
+  });
 });
 
 it('the ways to checkpoint that are tried are ways there are', () => {

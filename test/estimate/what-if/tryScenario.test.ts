@@ -128,3 +128,15 @@ it('is a row of controls that know what is written', () => {
   });
   expect(evil).not.toMatch(/<script>|<b>/);
 });
+
+it('counts nodes where a cluster has processors alone, and gives long names a whole row', () => {
+  const titles = (cluster: string) =>
+    whatIfChoices(estimateModel(opened, [{ cluster, gpus: 4, batch: 1 }])).map(({ title }) => title);
+  expect(titles('cpu-10gbe').slice(0, 3)).toEqual(['Cluster', 'CPU nodes', 'Batch per CPU node']);
+  expect(titles('dgx-h100').slice(0, 3)).toEqual(['Cluster', 'GPUs', 'Batch per GPU']);
+  const page = whatIfHtml({ choices: whatIfChoices(written), written: {} });
+  expect([...page.matchAll(/<label class="long"><span>([^<]*)/g)].map(([, title]) => title)).toEqual([
+    'Cluster',
+    'Framework and options',
+  ]);
+});

@@ -1,7 +1,7 @@
 /** A check as a table for a terminal: what is broken, what changed, and one line that sums up. */
 
 import { type Column, layoutColumns } from '../../estimate/report/columns.ts';
-import { counted } from '../../estimate/report/counted.ts';
+import { counted } from '../../model/counted.ts';
 import { brokenParts, type Change, type Judgement } from '../judgement.ts';
 import { type Quantity, quantities } from '../quantities.ts';
 

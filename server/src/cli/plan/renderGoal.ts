@@ -10,6 +10,7 @@ import {
 import { parallelText, stepText } from '../../estimate/planner/parallelText.ts';
 import { memoryOf, type PlannedLayout, paretoFront } from '../../estimate/planner/paretoFront.ts';
 import { layoutColumns } from '../../estimate/report/columns.ts';
+import { counted } from '../../model/counted.ts';
 import { atLeast, formatCount, formatTime } from '../../model/format.ts';
 import { gpuMemory, markedMemory } from '../../model/gpuMemory.ts';
 import { seconds } from '../../model/units.ts';
@@ -25,7 +26,7 @@ export function goalText(result: ReturnType<typeof chooseLayout>, { goal, deadli
   const within = deadline === undefined ? '' : ` within ${formatTime(seconds(deadline))}`;
   const { chosen, why } = result;
   const goalName = { fastest: 'Fastest', cheapest: 'Cheapest', fewest: 'Fewest GPUs' }[goal];
-  return `${goalName}${within}: ${formatCount(chosen.gpus)} GPUs, ${parallelText(chosen.layout)}, ${stepText(chosen.layout)} a step.${why === '' ? '' : ` ${why}`}`;
+  return `${goalName}${within}: ${counted(chosen.gpus, 'GPU')}, ${parallelText(chosen.layout)}, ${stepText(chosen.layout)} a step.${why === '' ? '' : ` ${why}`}`;
 }
 
 const isExact = ({ layout }: PlannedLayout): boolean => layout.cost.totals.time.exact;

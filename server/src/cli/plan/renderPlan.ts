@@ -9,6 +9,7 @@ import { stepText } from '../../estimate/planner/parallelText.ts';
 import type { FoundLayouts } from '../../estimate/planner/searchLayouts.ts';
 import { unknownPartsText } from '../../estimate/planner/unknownParts.ts';
 import { type Column, layoutColumns } from '../../estimate/report/columns.ts';
+import { counted } from '../../model/counted.ts';
 import { atMost, formatCount, formatPercent, formatRate, formatTime } from '../../model/format.ts';
 import { gpuMemory, markedMemory } from '../../model/gpuMemory.ts';
 import { type AskedGoal, frontTable, goalText, plainFront } from './renderGoal.ts';
@@ -64,11 +65,10 @@ const columns: readonly Column[] = [
 ];
 
 function planTable({ gpus, search, found }: PlannedGpus, top: number): string {
-  const head = `${formatCount(gpus)} GPUs, ${formatCount(search.globalBatch)} samples a step`;
+  const head = `${counted(gpus, 'GPU')}, ${counted(search.globalBatch, 'sample')} a step`;
   const shown = bestOfDegrees(found.fitting).slice(0, top);
   const [best] = shown;
-  if (best === undefined)
-    return `${head}: none of ${formatCount(found.costed)} layouts fits. Use more GPUs, GPUs with more memory, or fewer tokens in a sample.`;
+  if (best === undefined) return `${head}: ${whyNone(search, found)}`;
   const lines = layoutColumns(
     columns,
     shown.map((candidate, index) => rowOf(candidate, index, best)),
@@ -90,6 +90,14 @@ function planTable({ gpus, search, found }: PlannedGpus, top: number): string {
     'The first in the words of',
     ...paste,
   ].join('\n');
+}
+
+function whyNone({ fixedMicroBatch }: LayoutSearch, { costed }: FoundLayouts): string {
+  if (costed > 0)
+    return `no layout fits, of ${formatCount(costed)} costed. Use more GPUs, GPUs with more memory, or fewer tokens in a sample.`;
+  return fixedMicroBatch === undefined
+    ? 'no layout can be costed. Use a number of samples that the GPUs divide, or leave out `--framework`.'
+    : `no layout can be costed. The file fixes its batch at ${formatCount(fixedMicroBatch)}: use as many samples for each GPU, or a multiple, or export it with a dynamic batch.`;
 }
 
 function rowOf(candidate: LayoutCandidate, index: number, best: LayoutCandidate): readonly string[] {

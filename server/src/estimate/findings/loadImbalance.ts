@@ -3,6 +3,8 @@
  * does not divide.
  */
 
+import { counted } from '../../model/counted.ts';
+import { deviceNoun } from '../../model/deviceNoun.ts';
 import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
@@ -51,13 +53,14 @@ export function loadImbalance({ plan, timeline }: EstimatedStep): readonly Findi
     });
   }
   if (globalBatch !== undefined && idle > 0 && idle >= named) {
+    const device = deviceNoun(plan.cluster.gpu);
     const divisor = passes * gpus;
-    const among = passes === 1 ? `${gpus} GPUs` : `${passes} passes of ${gpus} GPUs`;
+    const among = passes === 1 ? counted(gpus, device) : `${passes} passes of ${counted(gpus, device)}`;
     findings.push({
       code: 'findings/load-imbalance',
       severity: 'warning',
       layer: '',
-      message: `A batch of ${globalBatch} does not divide by ${among}: the busiest GPU takes ${batchPerGpu} samples${passes === 1 ? '' : ' in each'}, and ${formatPercent(idle)} of GPU time is lost`,
+      message: `A batch of ${globalBatch} does not divide by ${among}: the busiest ${device} takes ${counted(batchPerGpu, 'sample')}${passes === 1 ? '' : ' in each'}, and ${formatPercent(idle)} of ${device} time is lost`,
       fix: `Use a batch of ${whole}${whole > divisor ? ` or ${whole - divisor}, multiples of ${divisor}` : ''}`,
     });
   }

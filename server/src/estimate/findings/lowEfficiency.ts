@@ -9,6 +9,7 @@
 import { nodesFor } from '../../communication/placement.ts';
 import type { Channel } from '../../frameworks/exchange.ts';
 import { itemAt } from '../../model/at.ts';
+import { deviceNoun } from '../../model/deviceNoun.ts';
 import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
@@ -58,7 +59,9 @@ export function lowEfficiency({ plan, timeline, alone }: EstimatedStep): readonl
     forHost > lost / 2
       ? `launch fewer kernels: the GPU waits ${formatTime(seconds(forHost))} longer for the host than a single GPU does`
       : undefined;
-  const fewer = count === 1 ? 'one GPU' : `at most ${count} GPUs`;
+  const device = deviceNoun(plan.cluster.gpu);
+  const those = count === 1 ? `one ${device}` : `${count} ${device}s`;
+  const fewer = count === 1 ? those : `at most ${those}`;
   const ofWhat = isSharded ? 'It is that of a GPU that updates its shard and waits for nobody. ' : '';
   return [
     slower
@@ -66,15 +69,15 @@ export function lowEfficiency({ plan, timeline, alone }: EstimatedStep): readonl
           code: 'findings/slower-than-fewer',
           severity: 'warning',
           layer: '',
-          message: `The job is slower than on fewer GPUs: ${gpus} do the work of ${inWords(useful)}, ${count === 1 ? 'one' : count} that of ${inWords(count * kept)}. Weak scaling efficiency is ${formatPercent(efficiency)}`,
-          fix: `Use ${count === 1 ? 'one GPU' : `${count} GPUs`}, or ${byHost ?? 'reduce communication: see the other findings'}`,
+          message: `The job is slower than on fewer ${device}s: ${gpus} do the work of ${inWords(useful)}, ${count === 1 ? 'one' : count} that of ${inWords(count * kept)}. Weak scaling efficiency is ${formatPercent(efficiency)}`,
+          fix: `Use ${those}, or ${byHost ?? 'reduce communication: see the other findings'}`,
         }
       : {
           code: 'findings/low-efficiency',
           severity: 'warning',
           layer: '',
-          message: `${gpus} GPUs do the work of ${inWords(useful)}: weak scaling efficiency is ${beside(efficiency, threshold)}. ${ofWhat}${count === 1 ? `Two already have less than ${formatPercent(threshold)}` : `${count} still have ${beside(kept, threshold)}`}`,
-          fix: `${fits ? `Use ${fewer}` : `Raise the batch per GPU (${count === 1 ? 'one GPU has' : `${count} GPUs have`} no memory for the step)`}, or ${byHost ?? 'hide communication: the other findings say where time is lost'}`,
+          message: `${gpus} ${device}s do the work of ${inWords(useful)}: weak scaling efficiency is ${beside(efficiency, threshold)}. ${ofWhat}${count === 1 ? `Two already have less than ${formatPercent(threshold)}` : `${count} still have ${beside(kept, threshold)}`}`,
+          fix: `${fits ? `Use ${fewer}` : `Raise the batch per ${device} (${those} ${count === 1 ? 'has' : 'have'} no memory for the step)`}, or ${byHost ?? 'hide communication: the other findings say where time is lost'}`,
         },
   ];
 }

@@ -8,7 +8,13 @@ import type { Finding } from '../../model/stepCost.ts';
 import { type Bytes, bytes } from '../../model/units.ts';
 import { memoryOf } from '../memory/memoryOf.ts';
 import { isLong, placeableBatch } from '../memory/placeableBatch.ts';
-import { fitsAtBest, runtimeReserve, withRuntime } from '../memory/reservedMemory.ts';
+import {
+  fitsAtBest,
+  isFarBelow,
+  type ReservedMemory,
+  runtimeReserve,
+  withRuntime,
+} from '../memory/reservedMemory.ts';
 import type { MemoryKinds, StepMemory } from '../memory/stepMemory.ts';
 import { tightestGpu } from '../memory/tightestGpu.ts';
 import { type HeldTables, heldTables } from '../plan/heldTables.ts';
@@ -142,6 +148,25 @@ const stateOf = ({ parameters, gradients, optimizerState }: StepMemory): number 
 /** The largest batch that fits at every moment of the step; what grows does so with the batch. 0 where none fits. */
 export const largestBatch = (memory: StepMemory): number =>
   memory.largestBatch(memory.capacity - runtimeReserve);
+
+/**
+ * What a report calls the largest batch: what the finding found where the step does not fit; else what tensors need per sample,
+ * on what the allocator leaves of the GPU for them.
+ */
+export function batchThatFits(
+  memory: StepMemory,
+  batch: number,
+  reserved: () => ReservedMemory,
+  findings: () => readonly Finding[],
+): number {
+  if (!fitsAtBest(memory, reserved)) {
+    const change = findings().find(({ code }) => code === 'findings/out-of-memory')?.change;
+    return change?.kind === 'batch' ? change.batch : 0;
+  }
+  const room = memory.capacity - runtimeReserve;
+  const taken = isFarBelow(memory) ? memory.peak : reserved().bounds.high;
+  return Math.max(batch, memory.largestBatch((room * memory.peak) / Math.max(memory.peak, taken)));
+}
 
 /** The words for the part that takes the most, and its size. */
 export function largestKind(

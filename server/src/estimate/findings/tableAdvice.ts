@@ -7,6 +7,7 @@ import { embeddingTables } from '../../analysis/embeddingTables.ts';
 import { isSharded } from '../../frameworks/embeddingTables.ts';
 import { choicesOf } from '../../frameworks/registry.ts';
 import { capitalized } from '../../model/capitalized.ts';
+import { counted } from '../../model/counted.ts';
 import { formatPercent, formatTime } from '../../model/format.ts';
 import type { FrameworkChoice } from '../../model/scenario.ts';
 import type { Finding } from '../../model/stepCost.ts';
@@ -15,7 +16,6 @@ import { parameterBytes } from '../plan/gradients.ts';
 import { timesOf } from '../plan/plannedTimes.ts';
 import type { StepPlan } from '../plan/stepPlan.ts';
 import { recost } from '../recost.ts';
-import { counted } from '../report/counted.ts';
 
 /** Of the bytes of all gradients, that tables make. */
 const leastShare = 0.5;

@@ -2,6 +2,7 @@
 
 import { operatorMarks } from '../../analysis/operatorMarks.ts';
 import { takesOption } from '../../frameworks/registry.ts';
+import { counted } from '../../model/counted.ts';
 import { formatPercent, formatTime } from '../../model/format.ts';
 import type { Layer } from '../../model/graph.ts';
 import type { Finding } from '../../model/stepCost.ts';
@@ -11,7 +12,6 @@ import { definitionOf } from '../../operators/registry.ts';
 import { timesOf } from '../plan/plannedTimes.ts';
 import { passTimesOf, type StepPlan } from '../plan/stepPlan.ts';
 import { recost } from '../recost.ts';
-import { counted } from '../report/counted.ts';
 import type { EstimatedStep } from './estimatedStep.ts';
 
 /** Of the time of all kernels. */

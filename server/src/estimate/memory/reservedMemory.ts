@@ -91,7 +91,7 @@ interface FreelyPlaced {
 const roundToSegments = (size: number): number => Math.ceil(size / segment) * segment;
 
 /** Where tensors need so little of what is surely left, no order of them takes all of it; the step is not placed then. */
-const isFarBelow = ({ peak, capacity }: Pick<StepMemory, 'peak' | 'capacity'>): boolean =>
+export const isFarBelow = ({ peak, capacity }: Pick<StepMemory, 'peak' | 'capacity'>): boolean =>
   peak <= 0.75 * (capacity - mostRuntimeReserve);
 
 /** Whether tensors fit, and can be placed, in what driver and framework leave at best. */

@@ -4,6 +4,7 @@ import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import { unknownOrigins } from '../../analysis/unknownOrigins.ts';
 import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
 import { floatAt, itemAt } from '../../model/at.ts';
+import { deviceNoun } from '../../model/deviceNoun.ts';
 import { estimateOf } from '../../model/estimate.ts';
 import { lazy } from '../../model/lazy.ts';
 import { memoizeRecent } from '../../model/memoizeRecent.ts';
@@ -56,6 +57,7 @@ export function* estimateParallelStep(
   return {
     scenario,
     gpu: cluster.gpu.title,
+    device: deviceNoun(cluster.gpu),
     totals: {
       ...totalsOf(laidOut, exact),
       memory: {

@@ -1,6 +1,7 @@
 /** The layout that serves a goal, among the best on several numbers of GPUs; and why the next one loses, in one sentence. */
 
-import { formatCount, formatPercent, formatTime } from '../../model/format.ts';
+import { counted } from '../../model/counted.ts';
+import { formatPercent, formatTime } from '../../model/format.ts';
 import { seconds } from '../../model/units.ts';
 import { priceOfRun, stepsOfRun } from '../wholeRun.ts';
 import { whySlower } from './compareLayouts.ts';
@@ -113,5 +114,5 @@ const nameOf = ({ gpus, layout }: PlannedLayout): string => {
     ...(context === 1 ? [] : [`cp ${context}`]),
     ...(expert === 1 ? [] : [`ep ${expert}`]),
   ];
-  return `${formatCount(gpus)} GPUs with ${degrees.join(', ')} and ${framework.name}`;
+  return `${counted(gpus, 'GPU')} with ${degrees.join(', ')} and ${framework.name}`;
 };

@@ -26,8 +26,8 @@ export interface LayoutSearch {
   readonly contexts: readonly number[];
   /** Layouts that are listed: slower ones need not be found. Left out, 8. */
   readonly top?: number;
-  /** Largest sizes of a micro-batch that are tried; the model may fix its own. */
-  readonly mostMicroBatch?: number;
+  /** The one micro-batch of a model that fixes its batch; left out, all sizes from one sample on are tried. */
+  readonly fixedMicroBatch?: number;
   /** `undefined` where the request cannot be costed. */
   readonly cost: (request: ScenarioRequest) => StepCost | undefined;
   /** The same in steps, for whoever turns to something else between them. */
@@ -53,9 +53,6 @@ export interface LayoutCandidate extends Degrees {
   readonly step: number;
 }
 
-/** Layouts with tensor parallelism split tokens between its pairs, too: nothing of a step is longer with it. */
-export const tokensAreSplit = (tensor: number): boolean => tensor > 1;
-
 /** Of a copy in a step. */
 export const samplesOf = ({ globalBatch, gpus }: LayoutSearch, degrees: Degrees): number =>
   globalBatch / (gpus / gpusPerCopy(degrees));
@@ -79,7 +76,7 @@ export function* candidateOf(
     parallel: {
       tensor,
       pipeline,
-      sequence: tokensAreSplit(tensor),
+      sequence: tensor > 1,
       microBatch,
       ...(context === 1 ? {} : { context }),
       ...(expert === 1 ? {} : { expert }),

@@ -37,7 +37,7 @@ export function layoutSearch(
         : [],
     ...(framework === undefined ? {} : { framework }),
     ...(checkpoint === undefined ? {} : { checkpoint }),
-    ...(batchSymbol === undefined && fixedBatch !== undefined ? { mostMicroBatch: fixedBatch } : {}),
+    ...(batchSymbol === undefined && fixedBatch !== undefined ? { fixedMicroBatch: fixedBatch } : {}),
     cost,
   };
 }

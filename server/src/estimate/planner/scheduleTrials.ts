@@ -52,9 +52,9 @@ export class ScheduleTrials {
           chunks,
           schedule,
         });
-        costed += 1;
         yield;
         if (candidate === undefined) continue;
+        costed += 1;
         bounds.learn(candidate);
         if (!candidate.cost.mayFit) continue;
         fitting.push(candidate);

@@ -45,6 +45,7 @@ export interface FoundLayouts {
  */
 export function* searchLayouts(search: LayoutSearch): Steps<FoundLayouts> {
   let costed = 0;
+  const least = search.fixedMicroBatch ?? 1;
   const bounds = new LayoutBounds(search.top ?? mostListed);
   const all = degreesOf(search).flatMap((degrees) =>
     frameworksOf(search, degrees).map(
@@ -64,7 +65,7 @@ export function* searchLayouts(search: LayoutSearch): Steps<FoundLayouts> {
     let fewest = Number.POSITIVE_INFINITY;
     for (const trial of own) {
       if (trial.isBounded) continue;
-      costed += yield* tryMicroBatch(search, bounds, trial, 1);
+      costed += yield* tryMicroBatch(search, bounds, trial, least);
       tried.add(trial);
       if (trial.fitting.length === 0) continue;
       fewest = waysOf(trial);
@@ -74,13 +75,13 @@ export function* searchLayouts(search: LayoutSearch): Steps<FoundLayouts> {
   }
   const others = within.filter(({ isBounded }) => !isBounded).sort(byWhatIsShared);
   const firsts = firstOfPasses(others);
-  for (const trial of firsts) costed += yield* tryMicroBatch(search, bounds, trial, 1);
+  for (const trial of firsts) costed += yield* tryMicroBatch(search, bounds, trial, least);
   const trials = [...tried, ...others];
   costed += yield* schedules.promising(fittingOf(trials));
   const leastOf = new Map(others.map((trial) => [trial, leastOfTrial(search, bounds, trial)]));
   for (const trial of others.toSorted((one, other) => entryAt(leastOf, one) - entryAt(leastOf, other))) {
     if (firsts.includes(trial)) continue;
-    costed += yield* tryMicroBatch(search, bounds, trial, 1);
+    costed += yield* tryMicroBatch(search, bounds, trial, least);
     costed += yield* schedules.promising(trial.fitting);
   }
   costed += yield* tryLargerMicroBatches(search, bounds, trials);
@@ -89,7 +90,7 @@ export function* searchLayouts(search: LayoutSearch): Steps<FoundLayouts> {
     ({ degrees, isBounded }) =>
       isBounded && !bounds.areCopiesTooSlow(degrees) && !bounds.areCopiesTooFull(degrees),
   );
-  for (const trial of bounded) costed += yield* tryMicroBatch(search, bounds, trial, 1);
+  for (const trial of bounded) costed += yield* tryMicroBatch(search, bounds, trial, least);
   costed += yield* tryLargerMicroBatches(search, bounds, bounded);
   costed += yield* schedules.all(fittingOf([...trials, ...bounded]));
   const fitting = [...fittingOf([...trials, ...bounded]), ...schedules.fitting].sort(byStep);
@@ -104,12 +105,11 @@ function* tryLargerMicroBatches(
   bounds: LayoutBounds,
   trials: readonly Trial[],
 ): Steps<number> {
-  const { mostMicroBatch = Number.POSITIVE_INFINITY } = search;
+  if (search.fixedMicroBatch !== undefined) return 0;
   const ordered = trials.toSorted(byWhatIsShared);
   let costed = 0;
   for (let microBatch = 2; ordered.some(({ isOver }) => !isOver); microBatch *= 2) {
     for (const trial of ordered) {
-      trial.isOver ||= microBatch > mostMicroBatch;
       if (!trial.isOver) costed += yield* tryMicroBatch(search, bounds, trial, microBatch);
     }
   }
@@ -124,7 +124,11 @@ const firstOfPasses = (trials: readonly Trial[]): readonly Trial[] =>
   trials.filter((trial, index) => trials.findIndex((other) => byWhatIsShared(trial, other) === 0) === index);
 
 const leastOfTrial = (search: LayoutSearch, bounds: LayoutBounds, trial: Trial): number =>
-  bounds.leastOf(trial, 1, samplesOf(search, trial.degrees));
+  bounds.leastOf(
+    trial,
+    search.fixedMicroBatch ?? 1,
+    samplesOf(search, trial.degrees) / (search.fixedMicroBatch ?? 1),
+  );
 
 const byStep = (one: LayoutCandidate, other: LayoutCandidate): number => one.step - other.step;
 
@@ -167,7 +171,7 @@ function* tryMicroBatch(
     trial.isOver = true;
     return 0;
   }
-  if (microBatch === 1 && bounds.isTooFull(trial)) {
+  if (microBatch === (search.fixedMicroBatch ?? 1) && bounds.isTooFull(trial)) {
     trial.isOver = true;
     return 0;
   }
@@ -186,10 +190,10 @@ function* tryMicroBatch(
   let costed = 0;
   for (const checkpoint of checkpointsOf(search, framework, before)) {
     const candidate = yield* candidateOf(search, degrees, framework, microBatch, checkpoint);
-    costed += 1;
     yield;
-    // A model that fixes its batch has one micro-batch, and another request is none.
+    // What a framework or the model refuses is no layout.
     if (candidate === undefined) continue;
+    costed += 1;
     bounds.learn(candidate);
     if (candidate.cost.mayFit) {
       bounds.list(candidate);

@@ -1,5 +1,6 @@
 /** What a decode step adds to the totals: the prompt before it, and its cache. */
 
+import { counted } from '../../model/counted.ts';
 import { formatBytes, formatCount, formatTime } from '../../model/format.ts';
 import { bytes, seconds } from '../../model/units.ts';
 import type { Report } from './report.ts';
@@ -19,7 +20,7 @@ export function decodingRows({ decoding, scenario }: Report): readonly Row[] {
     {
       name: 'decode',
       value: `${formatCount(scenario.batchPerGpu)} × 1 token`,
-      detail: `after ${formatCount(past)} tokens, in one step; one replica per GPU, no continuous batching`,
+      detail: `after ${counted(past, 'token')}, in one step; one replica per ${scenario.device ?? 'GPU'}, no continuous batching`,
     },
     {
       name: 'prefill',

@@ -1,8 +1,9 @@
 /** A scenario in one line, for headings. */
 
+import { counted } from '../../model/counted.ts';
+import { timesTitle } from '../../model/deviceNoun.ts';
 import { formatCount, formatTime } from '../../model/format.ts';
 import { seconds } from '../../model/units.ts';
-import { counted } from './counted.ts';
 import type { Report } from './report.ts';
 
 type ReportScenario = Report['scenario'];
@@ -21,8 +22,9 @@ export function describeScenario(report: Report): string {
 
 /** The same of any number of GPUs: `dgx-a100: batch 64 per GPU, bf16, adamw, pytorch-ddp, training`. */
 export function describeJob(scenario: ReportScenario, batchDimension: string | null): string {
-  const { globalBatch } = scenario;
-  const batch = globalBatch === undefined ? batchText(scenario) : `batch ${globalBatch} over all GPUs`;
+  const { globalBatch, device = 'GPU' } = scenario;
+  const batch =
+    globalBatch === undefined ? batchText(scenario) : `batch ${formatCount(globalBatch)} over all ${device}s`;
   return `${scenario.cluster}: ${[batch, ...jobParts(scenario, batchDimension)].join(', ')}`;
 }
 
@@ -77,9 +79,9 @@ function parallelText({
 }
 
 function gpusText({ scenario, totals: { mixed } }: Report): string {
-  if (mixed === undefined) return `${scenario.gpus} × ${scenario.gpu}`;
+  if (mixed === undefined) return timesTitle(scenario.gpus, scenario.gpu);
   const { faster, slower } = mixed;
-  return `${faster.count} × ${faster.gpu} and ${slower.count} × ${slower.gpu}`;
+  return `${timesTitle(faster.count, faster.gpu)} and ${timesTitle(slower.count, slower.gpu)}`;
 }
 
 /** `pytorch-ddp (compile=true)`. */
@@ -88,7 +90,7 @@ function frameworkText({ framework, frameworkOptions = {} }: ReportScenario): st
   return options.length === 0 ? framework : `${framework} (${options.join(', ')})`;
 }
 
-function batchText({ batchPerGpu, globalBatch, accumulate }: ReportScenario): string {
-  const each = `${accumulate === undefined ? '' : `${accumulate} × `}${batchPerGpu} per GPU`;
-  return globalBatch === undefined ? `batch ${each}` : `batch ${globalBatch}, at most ${each}`;
+function batchText({ batchPerGpu, globalBatch, accumulate, device = 'GPU' }: ReportScenario): string {
+  const each = `${accumulate === undefined ? '' : `${formatCount(accumulate)} × `}${formatCount(batchPerGpu)} per ${device}`;
+  return globalBatch === undefined ? `batch ${each}` : `batch ${formatCount(globalBatch)}, at most ${each}`;
 }

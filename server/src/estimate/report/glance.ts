@@ -1,5 +1,6 @@
 /** The step at a glance: the few numbers that a reader wants first, and what limits it in a sentence. */
 
+import { counted } from '../../model/counted.ts';
 import {
   atLeast,
   atMost,
@@ -101,7 +102,7 @@ function onSeveralGpus(report: Report): GlanceRow {
   const [layout] = parallelRows(report);
   if (layout === undefined)
     return {
-      name: `efficiency on ${formatCount(scenario.gpus)} GPUs`,
+      name: `efficiency on ${devicesOf(scenario)}`,
       value: formatPercent(totals.scalingEfficiency),
       detail: time.exact
         ? [exposed, ...whyAbove(totals.scalingEfficiency)].join(', ')
@@ -113,11 +114,13 @@ function onSeveralGpus(report: Report): GlanceRow {
       ? []
       : [`${formatPercent(bubble / time.step)} of the step is pipeline bubble`];
   return {
-    name: `layout of ${formatCount(scenario.gpus)} GPUs`,
+    name: `layout of ${devicesOf(scenario)}`,
     value: layout.value,
     detail: [...waiting, exposed].join(', '),
   };
 }
+
+const devicesOf = ({ gpus, device = 'GPU' }: Report['scenario']): string => counted(gpus, device);
 
 /** A share over 100 % reads as a mistake where nothing is said. */
 const whyAbove = (efficiency: number | null): readonly string[] =>

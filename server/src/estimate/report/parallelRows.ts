@@ -1,8 +1,8 @@
 /** How GPUs share a copy of the model, in the rows of a summary. */
 
+import { counted } from '../../model/counted.ts';
 import { formatBytes, formatCount, formatPercent, formatShortCount, formatTime } from '../../model/format.ts';
 import { bytes, seconds } from '../../model/units.ts';
-import { counted } from './counted.ts';
 import type { Report } from './report.ts';
 
 interface Row {

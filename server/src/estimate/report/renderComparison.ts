@@ -1,11 +1,11 @@
 /** Two reports side by side as aligned text: totals first, then the layers that differ most. */
 
+import { counted } from '../../model/counted.ts';
 import { formatBytes, formatShortCount, formatTime, significant } from '../../model/format.ts';
 import { printable } from '../../model/readableIssues.ts';
 import { bytes, seconds } from '../../model/units.ts';
 import { type Column, layoutColumns } from './columns.ts';
 import { type ComparedLayer, compareLayers, compareTotals } from './compareReports.ts';
-import { counted } from './counted.ts';
 import { describeScenario } from './describeScenario.ts';
 import type { Report } from './report.ts';
 import { describeModel } from './summary.ts';

@@ -6,6 +6,7 @@
  */
 
 import { z } from 'zod';
+import { deviceNouns } from '../../model/deviceNoun.ts';
 import { priceKinds } from '../../model/price.ts';
 import {
   contextExchanges,
@@ -35,6 +36,7 @@ const modelSchema = z.object({
 const scenarioSchema = z.object({
   cluster: z.string(),
   gpu: z.string(),
+  device: z.enum(deviceNouns).optional().describe('What `gpus` counts, where it is no GPU'),
   nodes: count,
   gpus: count.describe('GPUs in all'),
   batchPerGpu: count.describe('Of the busiest GPU, where a batch over all does not divide'),

@@ -3,9 +3,10 @@
 import type { StepCost } from '../../model/stepCost.ts';
 import type { Report } from './report.ts';
 
-export const reportScenario = ({ scenario, gpu }: StepCost): Report['scenario'] => ({
+export const reportScenario = ({ scenario, gpu, device }: StepCost): Report['scenario'] => ({
   cluster: scenario.cluster,
-  gpu: gpu,
+  gpu,
+  ...(device === 'GPU' ? {} : { device }),
   nodes: scenario.nodes,
   gpus: scenario.gpus,
   batchPerGpu: scenario.batchPerGpu,

@@ -1,5 +1,6 @@
 /** The totals of a report in words, shared by every rendering that a person reads. */
 
+import { counted } from '../../model/counted.ts';
 import {
   atLeast,
   atMost,
@@ -18,7 +19,6 @@ import { markedMemory } from '../../model/gpuMemory.ts';
 import { offerText } from '../../model/price.ts';
 import { bytes, flops, joules, type Seconds, seconds } from '../../model/units.ts';
 import { hasAllParameters } from '../leftOut.ts';
-import { counted } from './counted.ts';
 import { decodingRows } from './decodingRows.ts';
 import { parallelRows } from './parallelRows.ts';
 import type { Report } from './report.ts';
@@ -49,6 +49,12 @@ function trainedText({ model, scenario }: Report): string {
 }
 
 export const hasAllWeights = ({ model, totals }: Report): boolean => hasAllParameters(model.format, totals);
+
+/** Found where the step does not fit; else it follows from what a sample of this step needs. */
+function largestBatchText(batch: number, fits: Report['totals']['memory']['fits']): string {
+  if (batch === 0) return 'no batch fits';
+  return `fits up to ${fits === 'no' ? '' : 'about '}batch ${batch}`;
+}
 
 /** `20 % of kernel time from this GPU's curves, 80 % from another GPU's`; the rest is a roofline. */
 function basisText({ measured, transferred }: NonNullable<Report['totals']['basis']>): string {
@@ -120,7 +126,7 @@ export function summarize(report: Report): readonly SummaryRow[] {
                 ...(totals.strongScalingEfficiency === undefined
                   ? []
                   : [
-                      `strong scaling efficiency ${formatPercent(totals.strongScalingEfficiency)} (one GPU takes the whole batch)`,
+                      `strong scaling efficiency ${formatPercent(totals.strongScalingEfficiency)} (one ${scenario.device ?? 'GPU'} takes the whole batch)`,
                     ]),
               ].join(', '),
             ]
@@ -142,16 +148,14 @@ export function summarize(report: Report): readonly SummaryRow[] {
               `reserved ${formatBytes(bytes(memory.reserved[1]))}`,
             ]
           : []),
-        ...(memory.largestBatch === null
-          ? []
-          : [memory.largestBatch === 0 ? 'no batch fits' : `tensors fit up to batch ${memory.largestBatch}`]),
+        ...(memory.largestBatch === null ? [] : [largestBatchText(memory.largestBatch, memory.fits)]),
         `tensors ${bound(formatBytes(bytes(memory.peak)))} at the peak in ${memory.peakAt.phase}${memory.peakAt.layer === '' ? '' : ` at ${memory.peakAt.layer}`}: ${atPeak(report).join(', ')}`,
       ].join(', '),
     },
     {
       name: 'FLOPs',
       value: bound(formatFlops(flops(totals.flops.forward + totals.flops.backward))),
-      detail: `forward ${bound(formatFlops(flops(totals.flops.forward)))}${training ? `, backward ${bound(formatFlops(flops(totals.flops.backward)))}` : ''} per GPU`,
+      detail: `forward ${bound(formatFlops(flops(totals.flops.forward)))}${training ? `, backward ${bound(formatFlops(flops(totals.flops.backward)))}` : ''} per ${scenario.device ?? 'GPU'}`,
     },
   ];
 }
@@ -225,7 +229,7 @@ function runRows({ run, time }: Report['totals']): readonly SummaryRow[] {
       name: 'run',
       value: atLeast(formatDuration(seconds(run.time)), isKnown),
       detail: [
-        `${formatCount(run.steps)} steps`,
+        counted(run.steps, 'step'),
         run.initialisation === null
           ? 'without initialisation, which is unknown'
           : `${timeText(run.initialisation)} before the first`,

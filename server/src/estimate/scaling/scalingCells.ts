@@ -3,6 +3,7 @@
 import {
   atLeast,
   atMost,
+  formatCount,
   formatDuration,
   formatPercent,
   formatPrice,
@@ -34,9 +35,9 @@ export function scalingColumns({ points, isStrong }: Scaling): readonly ScalingC
   const hasRun = points.some(({ runTime }) => runTime !== null);
   const hasPrice = points.some(({ runPrice }) => runPrice !== null);
   return [
-    right('GPUs', ({ gpus }) => String(gpus)),
-    right('nodes', ({ nodes }) => String(nodes)),
-    ...(isStrong ? [right('batch per GPU', ({ batchPerGpu }) => String(batchPerGpu))] : []),
+    right('GPUs', ({ gpus }) => formatCount(gpus)),
+    right('nodes', ({ nodes }) => formatCount(nodes)),
+    ...(isStrong ? [right('batch per GPU', ({ batchPerGpu }) => formatCount(batchPerGpu))] : []),
     right('step', ({ step, exact }) => atLeast(formatTime(step), exact)),
     right('range', ({ stepRange }) =>
       stepRange === null ? '' : `${formatTime(stepRange.low)} to ${formatTime(stepRange.high)}`,

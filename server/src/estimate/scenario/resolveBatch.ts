@@ -1,6 +1,7 @@
 /** Samples of a pass and passes of a step, from what is asked for and what the model fixes. */
 
 import type { ModelAnalysis } from '../../analysis/modelAnalysis.ts';
+import { counted } from '../../model/counted.ts';
 import type { ScenarioRequest } from '../../model/scenario.ts';
 import { first, type Report } from './scenarioReport.ts';
 
@@ -71,7 +72,7 @@ export function resolveBatch(
       report(
         'warning',
         'scenario/fixed-batch',
-        `The model fixes its batch at ${batch}, so ${asked} samples per GPU cannot be applied. Export it with a dynamic batch`,
+        `The model fixes its batch at ${batch}, so ${counted(asked, 'sample')} per GPU cannot be applied. Export it with a dynamic batch`,
         'batch',
       );
     }

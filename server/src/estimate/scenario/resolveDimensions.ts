@@ -32,11 +32,10 @@ export function reportUnknownDimensions(
       );
     }
     if (known.includes(name) || name === analysis.batchSymbol) continue;
-    const list = known.length === 0 ? 'it has none' : `it has ${known.join(', ')}`;
     report(
       'warning',
       'scenario/invalid',
-      `The model has no symbolic dimension \`${name}\`; ${list}`,
+      `The model has no symbolic dimension \`${name}\`; ${known.length === 0 ? 'all its dimensions are numbers' : `it has ${known.join(', ')}`}`,
       'dimensions',
     );
   }

@@ -20,7 +20,7 @@ export function resolveCluster(
   report(
     'error',
     'scenario/unknown-cluster',
-    `No cluster or GPU is called \`${name ?? defaultClusterName}\`${likelyClusters(name ?? '')}; \`layercost clusters\` lists them`,
+    `No cluster or GPU is called \`${name ?? defaultClusterName}\`${likelyClusters(name ?? '')}; choose a built-in one, or describe your own`,
     'cluster',
   );
   const fallback = findCluster(defaultClusterName) ?? builtInClusters[0];

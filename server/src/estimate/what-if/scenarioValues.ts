@@ -1,6 +1,6 @@
 /** The values of a scenario that can be tried, by key of `ScenarioChange`, and their words. */
 
-import { counted } from '../report/counted.ts';
+import { counted } from '../../model/counted.ts';
 import type { WhatIfChoice } from './whatIfChoices.ts';
 
 export const valuesOf = (choices: readonly WhatIfChoice[]): Readonly<Record<string, string>> =>

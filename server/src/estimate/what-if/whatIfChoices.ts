@@ -4,6 +4,7 @@ import { printFramework } from '../../formats/frameworkText.ts';
 import { frameworks } from '../../frameworks/registry.ts';
 import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
 import { builtInClusters } from '../../hardware/clusters.ts';
+import { deviceNoun } from '../../model/deviceNoun.ts';
 import { checkpoints, type Precision, precisions, type Scenario } from '../../model/scenario.ts';
 import type { ModelEstimate } from '../estimateModel.ts';
 import { gpuCounts } from '../scaling/gpuCounts.ts';
@@ -30,15 +31,16 @@ export interface WhatIfOption {
 export function whatIfChoices({ scenario, cluster, cost, opened }: ModelEstimate): readonly WhatIfChoice[] {
   if (scenario === undefined || cluster === undefined) return [];
   const isTraining = scenario.mode === 'training';
+  const device = deviceNoun(cluster.gpu);
   const hasBatch = opened.analysis?.batchSymbol !== undefined;
   return [
     nameChoice('cluster', 'Cluster', scenario.cluster, clusterOptions(cluster)),
-    numberChoice('gpus', 'GPUs', scenario.gpus, gpuCounts(cluster, scenario.gpus)),
+    numberChoice('gpus', `${device}s`, scenario.gpus, gpuCounts(cluster, scenario.gpus)),
     ...(hasBatch
       ? [
           numberChoice(
             'batch',
-            'Batch per GPU',
+            `Batch per ${device}`,
             scenario.batchPerGpu,
             batches(scenario, cost?.totals.memory.largestBatch ?? null),
           ),

@@ -34,7 +34,7 @@ import { scalarValue, type YamlEntry } from './yamlTree.ts';
 export const scenarioKeys = {
   cluster: {
     kind: 'text',
-    documentation: 'Name of a cluster or GPU profile; `layercost clusters` lists them.',
+    documentation: 'Name of a cluster or GPU profile; completion lists them, and `layercost clusters`.',
   },
   nodes: { kind: 'count', documentation: 'Machines used.' },
   gpus: { kind: 'count', documentation: 'Total number of GPUs.' },

@@ -1,4 +1,4 @@
-import { formatCount } from '../../model/format.ts';
+import { formatCount } from './format.ts';
 
 /** `1 node`, `16 nodes`. */
 export const counted = (count: number, what: string): string =>
