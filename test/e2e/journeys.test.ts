@@ -20,9 +20,11 @@ const themes = {
   light: 'Default Light Modern',
   dark: 'Default Dark Modern',
   contrast: 'Default High Contrast',
+  'contrast-light': 'Default High Contrast Light',
 };
 
 const sizes = [
+  { width: 1024, height: 768 },
   { width: 1280, height: 800 },
   { width: 1920, height: 1080 },
 ];
@@ -83,6 +85,46 @@ const journeys: Readonly<Record<string, (editor: EditorPage) => Promise<void>>> 
     if ((await editor.notifications()).length > 0) return;
     await editor.chooseInQuickInput('Add models', 'Add models');
     await editor.pageMatching(/Layers that differ/);
+  },
+  mistakes: async (editor) => {
+    await editor.openFile('gpt2.layers.yaml');
+    await editor.lensMatching(/batch 8/);
+    await editor.typeOver(placeOf('gpt2.layers.yaml', 'cluster: ', 'dgx-h100'), 'dgx-h10');
+    await editor.typeOver(placeOf('gpt2.layers.yaml', 'd: ', '768'), '0');
+    await editor.problemMatching(/dgx-h10/);
+    await editor.runCommand('Problems: Focus on Problems View');
+    await editor.page.waitForTimeout(1_500);
+  },
+  walkthrough: async (editor) => {
+    await editor.openFile('gpt2.layers.yaml');
+    await editor.lensMatching(/batch 8/);
+    await editor.openWalkthrough('Layercost');
+    await editor.page.waitForTimeout(2_000);
+  },
+  tree: async (editor) => {
+    await editor.openFile('gpt2.layers.yaml');
+    await editor.lensMatching(/batch 8/);
+    await editor.runCommand('Explorer: Focus on Costs by Module View');
+    await editor.page
+      .locator('.pane', { hasText: 'Costs by Module' })
+      .locator('.monaco-list-row')
+      .first()
+      .waitFor();
+    await editor.press('ArrowRight');
+    await editor.page.waitForTimeout(1_000);
+  },
+  processors: async (editor) => {
+    await editor.openFile('alexnet.onnx');
+    await editor.lensMatching(/batch/);
+    await editor.chooseCluster('cpu-1gbe');
+    await editor.runCommand('Layercost: Show Report');
+    await editor.page.waitForTimeout(3_000);
+  },
+  scaling: async (editor) => {
+    await editor.openFile('bert-base.onnx');
+    await editor.lensMatching(/FLOP/);
+    await editor.runCommand('Layercost: Show Scaling');
+    await editor.page.waitForTimeout(4_000);
   },
   report: async (editor) => {
     await editor.openFile('bert-base.onnx');

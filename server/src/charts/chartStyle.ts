@@ -50,7 +50,10 @@ ${names.map((name) => `--${name}: var(--vscode-charts-${name}, var(--default-${n
 --quiet: var(--vscode-descriptionForeground, var(--default-quiet));
 --ground: var(--vscode-editor-background, var(--default-ground));
 --outline: var(--vscode-contrastBorder, transparent);
-}`;
+}
+/* A high-contrast theme draws every edge, and writes nothing pale. */
+body { --edge: color-mix(in srgb, var(--text) 22%, transparent); }
+body.vscode-high-contrast { --edge: var(--vscode-contrastBorder, var(--text)); --quiet: var(--text); }`;
 
 export const chartStyle = `${colourStyle}
 .chart { display: block; width: 100%; height: auto; font: 12px system-ui, sans-serif; font-variant-numeric: tabular-nums; }

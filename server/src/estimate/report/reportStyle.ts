@@ -9,7 +9,7 @@ figure { margin: 0; display: flow-root; }
 figure > p, .pane > p { margin: .1rem 0 .6rem; color: var(--quiet); }
 thead th { background: var(--ground); }
 .glance { display: grid; grid-template-columns: repeat(auto-fit, minmax(11rem, 1fr)); gap: .7rem; margin: 1rem 0 .6rem; }
-.glance > div { border: 1px solid color-mix(in srgb, var(--text) 18%, transparent); border-radius: .4rem; padding: .6rem .8rem; }
+.glance > div { border: 1px solid var(--edge); border-radius: .4rem; padding: .6rem .8rem; }
 .glance dt { color: var(--quiet); font-size: .82rem; }
 .glance dd { margin: 0; font-variant-numeric: tabular-nums; }
 .glance b { display: block; font-size: 1.3rem; font-weight: 600; line-height: 1.35; }
@@ -17,19 +17,20 @@ thead th { background: var(--ground); }
 .glance > .error { border: 2px solid var(--red); border-left-width: .45rem; } .glance > .warning { border: 2px dashed var(--orange); }
 .glance span { color: var(--quiet); font-size: .82rem; }
 .limit-text { font-weight: 600; margin: .4rem 0; }
-#what-if { border: 1px solid color-mix(in srgb, var(--text) 18%, transparent); border-radius: .4rem; padding: .2rem .8rem .5rem; margin: 1rem 0; }
+#what-if { border: 1px solid var(--edge); border-radius: .4rem; padding: .2rem .8rem .5rem; margin: 1rem 0; }
 #what-if h2 { margin: .5rem 0; }
 #what-if .controls { display: grid; grid-template-columns: repeat(auto-fill, minmax(13rem, 1fr)); gap: .5rem 1rem; }
+#what-if label.long { grid-column: 1 / -1; }
 #what-if label > span:first-child { display: block; color: var(--quiet); font-size: .82rem; }
 #what-if select, #what-if input[type=text] { width: 100%; box-sizing: border-box; }
-#what-if select, #what-if input[type=text], #what-if button { font: inherit; color: inherit; background: var(--ground); border: 1px solid color-mix(in srgb, var(--text) 30%, transparent); border-radius: .3rem; padding: .2rem .5rem; }
+#what-if select, #what-if input[type=text], #what-if button { font: inherit; color: inherit; background: var(--ground); border: 1px solid var(--edge); border-radius: .3rem; padding: .2rem .5rem; }
 #what-if button { cursor: pointer; } #what-if button:disabled { opacity: .5; cursor: default; }
 #what-if input[type=range] { flex: 1; min-width: 0; accent-color: var(--blue); }
 .slide { display: flex; gap: .6rem; align-items: center; } .slide output { min-width: 3.5ch; text-align: right; font-variant-numeric: tabular-nums; }
 #what-if p { margin: .7rem 0 .2rem; } #tried-state { color: var(--quiet); margin-left: .5rem; }
 #tried { margin: .4rem 0; padding-left: 1.3rem; font-size: .86rem; color: var(--quiet); } #tried button { padding: 0 .4rem; }
 .findings { padding-left: 1.1rem; }
-li { margin-bottom: .4rem; } .vscode-high-contrast code { color: inherit; background: none; }
+li { margin-bottom: .4rem; } .vscode-high-contrast code { color: inherit; background: none; padding: 0; }
 li > b { border-bottom: 2px solid transparent; } li.error > b { border-color: var(--red); } li.warning > b { border-color: var(--orange); }
 .narrow { display: none; }
 details { margin: .4rem 0; } summary { cursor: pointer; color: var(--quiet); }
@@ -48,10 +49,10 @@ th[aria-sort=ascending] button::after { content: ' ▲'; } th[aria-sort=descendi
 .save { font: inherit; font-size: .82rem; color: var(--quiet); background: none; border: 0; padding: 0; margin: .4rem 0; float: right; cursor: pointer; } .save:hover { text-decoration: underline; }
 .scripted tr[data-layer] { cursor: pointer; }
 .tools { display: none; gap: 1rem; align-items: center; } .scripted .tools { display: flex; }
-.tools input, .tools button { font: inherit; color: inherit; background: transparent; border: 1px solid color-mix(in srgb, var(--text) 30%, transparent); border-radius: .3rem; padding: .15rem .5rem; }
+.tools input, .tools button { font: inherit; color: inherit; background: transparent; border: 1px solid var(--edge); border-radius: .3rem; padding: .15rem .5rem; }
 :focus-visible { outline: 2px solid var(--blue); outline-offset: 1px; }
 #modules > input { position: absolute; opacity: 0; }
-#modules > label { display: inline-block; padding: .15rem .7rem; margin: 0 .3rem .5rem 0; border: 1px solid color-mix(in srgb, var(--text) 25%, transparent); border-radius: 1rem; cursor: pointer; }
+#modules > label { display: inline-block; padding: .15rem .7rem; margin: 0 .3rem .5rem 0; border: 1px solid var(--edge); border-radius: 1rem; cursor: pointer; }
 #modules > input:checked + label { border-color: var(--blue); font-weight: 600; box-shadow: inset 0 0 0 1px var(--blue); }
 #modules > input:focus-visible + label { outline: 2px solid var(--blue); outline-offset: 1px; }
 .pane { display: none; }
@@ -61,7 +62,7 @@ ${['time', 'saved', 'parameters', 'exposed'].map((name) => `#show-modules-${name
 .wide { overflow-x: auto; }
 .compared td:not(.number) { overflow-wrap: anywhere; }
 .unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
-#tip { position: fixed; z-index: 2; max-width: 30rem; padding: .3rem .6rem; pointer-events: none; overflow-wrap: anywhere; background: var(--ground); border: 1px solid color-mix(in srgb, var(--text) 40%, transparent); border-radius: .3rem; }
+#tip { position: fixed; z-index: 2; max-width: 30rem; padding: .3rem .6rem; pointer-events: none; overflow-wrap: anywhere; background: var(--ground); border: 1px solid var(--edge); border-radius: .3rem; }
 @media screen and (max-width: 70rem) {
   .layers { font-size: .8rem; } .layers :is(th, td) { padding-right: .45rem; } .layers .bar { width: 3.5rem; }
   .glance b { font-size: 1.1rem; } .glance > div { padding: .6rem; }

@@ -15,7 +15,7 @@ export function whatIfHtml({ choices, written }: WhatIfRow): string {
   const isTried = choices.some(({ key, value }) => written[key] !== undefined && written[key] !== value);
   const fields = choices.map(
     (choice) =>
-      `<label><span>${choice.title}</span>${control(choice, written[choice.key] ?? choice.value)}</label>`,
+      `<label${hasLongNames(choice) ? ' class="long"' : ''}><span>${choice.title}</span>${control(choice, written[choice.key] ?? choice.value)}</label>`,
   );
   return `<form id="what-if" aria-label="What if">
 <h2>What if</h2>
@@ -42,6 +42,10 @@ function control(choice: WhatIfChoice, written: string): string {
       return `<input type="text" ${shared} value="${escapeHtml(value)}" list="${key}-names" spellcheck="false"><datalist id="${key}-names">${options.map(({ value: name }) => `<option value="${escapeHtml(name)}">`).join('')}</datalist>`;
   }
 }
+
+/** Names that half a row would cut; a framework is written with its options. */
+const hasLongNames = ({ kind, options }: WhatIfChoice): boolean =>
+  kind === 'text' || options.some(({ label }) => label.length > 20);
 
 const optionHtml = ({ value, label }: WhatIfOption, chosen: string): string =>
   `<option value="${escapeHtml(value)}"${value === chosen ? ' selected' : ''}>${escapeHtml(label)}</option>`;
