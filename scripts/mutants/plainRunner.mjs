@@ -5,6 +5,7 @@
 
 import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
+import { root } from '../setup/project.mjs';
 import { plainBundle } from './plainBundle.mjs';
 import { collectedFrom } from './plainTests.mjs';
 
@@ -37,13 +38,11 @@ class PlainRunner {
       const loaded = this.#load();
       const started = performance.now();
       await runFile(file, loaded, () => true, {
-        around: async (id, run) => {
+        around: (id, run) => {
           faults().currentTestId = id;
-          try {
-            await run();
-          } finally {
+          return thenAlways(run, () => {
             faults().currentTestId = undefined;
-          }
+          });
         },
         told: (result) => tests.push(result),
       });
@@ -59,13 +58,20 @@ class PlainRunner {
     const asked = testFilter && new Set(testFilter);
     const files = asked ? [...new Set(testFilter.map((id) => id.split('#')[0]))] : [...loaded.keys()];
     const spent = (file) => this.#spent.get(file) ?? 0;
+    const begun = process.cpuUsage();
+    const isSpent = () => process.cpuUsage(begun).user > 1e6 * Number(process.env.MUTANT_SECONDS);
     let nrOfTests = 0;
     for (const file of files.sort((one, other) => spent(one) - spent(other))) {
-      active.activeMutant = mutantActivation === 'static' ? activeMutant.id : undefined;
-      const failed = await runFile(file, loaded, (id) => asked?.has(id) ?? true, {
-        around: async (_, run) => {
+      if (isSpent()) break;
+      const atRest = mutantActivation === 'static' ? activeMutant.id : undefined;
+      active.activeMutant = atRest;
+      const inSuites = asked?.has(suitesOf(file)) ?? true;
+      const failed = await runFile(file, loaded, (id) => !isSpent() && (inSuites || asked.has(id)), {
+        around: (_, run) => {
           active.activeMutant = activeMutant.id;
-          await run();
+          return thenAlways(run, () => {
+            active.activeMutant = atRest;
+          });
         },
         told: () => {
           nrOfTests += 1;
@@ -86,6 +92,23 @@ const faults = () => {
   return globalThis.__stryker__;
 };
 
+/** What stands in suites beside tests, and before all of them: every test of the file may rest on it. */
+const suitesOf = (file) => `${file}#suites`;
+
+/** Calls `last` when `run` has ended, which may give a promise. */
+function thenAlways(run, last) {
+  let result;
+  try {
+    result = run();
+  } catch (error) {
+    last();
+    throw error;
+  }
+  if (typeof result?.then === 'function') return result.finally(last);
+  last();
+  return result;
+}
+
 /** Runs those tests of a file that are `asked`, and gives the last that fails. */
 async function runFile(file, loaded, isAsked, { around, told, stopsAtFailure = false }) {
   let failed;
@@ -94,9 +117,12 @@ async function runFile(file, loaded, isAsked, { around, told, stopsAtFailure = f
     return failed;
   };
   let collected;
+  const suites = suitesOf(file);
+  const begun = performance.now();
   try {
-    collected = collectedFrom(resolve(file), loaded.get(file));
-    await collected.begin();
+    collected = collectedFrom(resolve(file), loaded.get(file), (run) => around(suites, run));
+    await around(suites, collected.begin);
+    told({ id: suites, name: suites, status: 0, timeSpentMs: performance.now() - begun });
   } catch (error) {
     told(fails(`${file}#load`, error));
     return failed;
@@ -117,4 +143,17 @@ async function runFile(file, loaded, isAsked, { around, told, stopsAtFailure = f
   return failed;
 }
 
-export const strykerPlugins = [{ kind: 'TestRunner', name: 'plain', injectableClass: PlainRunner }];
+/** Names each fault that survives as soon as that is known. */
+class Survivors {
+  onMutantTested({ status, fileName, location, replacement = '' }) {
+    if (status !== 'Survived') return;
+    const { line, column } = location.start;
+    const change = replacement.replace(/\s+/g, ' ').slice(0, 90);
+    console.log(`${fileName.slice(root.length + 1)}:${line}:${column} → ${change}`);
+  }
+}
+
+export const strykerPlugins = [
+  { kind: 'TestRunner', name: 'plain', injectableClass: PlainRunner },
+  { kind: 'Reporter', name: 'survivors', injectableClass: Survivors },
+];

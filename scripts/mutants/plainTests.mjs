@@ -10,7 +10,7 @@ chai.use(JestExtend);
 chai.use(JestChaiExpect);
 chai.use(JestAsymmetricMatchers);
 /** Of the file that is collected or run. */
-let current = { file: '', suites: [], tests: [], hooks: {} };
+let current = { file: '', suites: [], tests: [], hooks: {}, within: (run) => run() };
 chai.Assertion.addMethod('toMatchFileSnapshot', function (name) {
   const written = readFileSync(join(dirname(current.file), name), 'utf8');
   if (this._obj !== written) throw new Error(`${name} differs`);
@@ -73,7 +73,7 @@ test.skipIf = (is) => (is ? skipped : test);
 test.runIf = (is) => test.skipIf(!is);
 const describe = (name, run) => {
   current.suites.push(name);
-  run();
+  current.within(run);
   current.suites.pop();
 };
 describe.each = each(describe);
@@ -94,9 +94,9 @@ globalThis.plainVitest = {
 /** The tests of a file, in order. */
 export const testsOf = (file, load) => collectedFrom(file, load).tests;
 
-/** The tests of a file, and what it does before and behind all of them. */
-export function collectedFrom(file, load) {
-  current = { file, suites: [], tests: [], hooks: {} };
+/** The tests of a file, and what it does before and behind all of them. Each suite is collected `within`. */
+export function collectedFrom(file, load, within = (run) => run()) {
+  current = { file, suites: [], tests: [], hooks: {}, within };
   load();
   const { tests, hooks } = current;
   const all = (kind) => async () => {

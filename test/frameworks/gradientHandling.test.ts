@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { WorkerGroup } from '../../server/src/frameworks/exchange.ts';
+import type { ProfiledStep, WorkerGroup } from '../../server/src/frameworks/exchange.ts';
 import { resolveFramework } from '../../server/src/frameworks/registry.ts';
+import { bytes, seconds } from '../../server/src/model/units.ts';
 
 const group = (gpus: number, nodes = 1): WorkerGroup => ({
   gpus,
@@ -58,16 +59,74 @@ const cases = [
   ['torchtitan', {}, 8, only, 14, 0],
   ['torchtitan', { 'reshard-after-forward': 'never' }, 8, only, 10, 0],
   ['torchtitan', {}, 8, last, 15.5, 0],
+  ['torchtitan', { 'reshard-after-forward': 'always' }, 8, only, 14, 0],
+  ['torchtitan', { 'reshard-after-forward': 'always' }, 8, middle, 15.5, 0],
+  // Shards of the 4 GPUs of a node: 12 / 4.
+  ['torchtitan', { sharding: 'hybrid' }, 8, last, 14 + 3, 0, 2],
+  ['torchtitan', { sharding: 'full' }, 8, last, 14 + 1.5, 0, 2],
+  // One GPU has no FSDP: two fp32 tensors are read, one is written.
+  ['torchtitan', {}, 1, only, 0, 0],
+  ['torchtitan', {}, 1, last, 12, 1],
 ] as const;
 
 test('a stage of torchtitan adds up micro-batches in fp32, and copies what it gathers and scatters once in a step', () => {
   const { behaviour } = resolveFramework({ name: 'torchtitan', options: {} });
   const stage = { ...group(8), pipelined: true } as const;
   // Cast (2 + 4); added (2 + 4 + 4); copied out (2 + 2), added, and cast into what is scattered (2 + 4).
-  expect(
-    [first, middle, last].map((pass) => behaviour.handleGradients?.(stage, pass, 'bf16').bytesPerElement),
-  ).toEqual([6, 10, 20]);
+  const passes = [first, middle, last, only];
+  expect(passes.map((pass) => behaviour.handleGradients?.(stage, pass, 'bf16').bytesPerElement)).toEqual([
+    6, 10, 20, 10,
+  ]);
+  // In fp32 all of these are 4 bytes: 8; 12; 8, 12 and 8; 8 and 8.
+  expect(passes.map((pass) => behaviour.handleGradients?.(stage, pass, 'fp32').bytesPerElement)).toEqual([
+    8, 12, 28, 16,
+  ]);
 });
+
+/** fsdp_reshard_after_forward: `always` gives blocks up beside a pipeline too, which `default` does not. */
+test.each([
+  ['always', false, 4],
+  ['always', true, 4],
+  ['default', false, 4],
+  ['default', true, 2],
+  ['never', false, 2],
+  ['never', true, 2],
+] as const)(
+  'torchtitan with reshard-after-forward=%s, pipelined %s: gathers %d bytes per element',
+  (asked, pipelined, gathered) => {
+    const { behaviour } = resolveFramework({
+      name: 'torchtitan',
+      options: { 'reshard-after-forward': asked },
+    });
+    const stage = { ...group(8), operators: 2, ...(pipelined ? { pipelined } : {}) };
+    const parameter = {
+      parameter: 'layers.0.w',
+      index: 0,
+      elements: 1000,
+      bytes: bytes(4000),
+      readyAfter: 1,
+      usedFrom: 0,
+    };
+    const more = { ...parameter, parameter: 'layers.1.w', index: 1, readyAfter: 0, usedFrom: 1 };
+    const profiled: ProfiledStep = {
+      backwardEnds: () => Float64Array.of(1),
+      backwardLaunches: () => Float64Array.of(1),
+      batchPerGpu: () => 1,
+      timeOf: () => seconds(1),
+    };
+    const { messages, shards } = behaviour.exchange([parameter, more], stage, profiled);
+    const gathers = messages.filter(({ stages }) =>
+      stages.some(
+        ({ operation }) => operation.kind === 'collective' && operation.collective === 'all-gather',
+      ),
+    );
+    // bf16, of two blocks of 1,000 elements.
+    expect(gathers.reduce((sum, message) => sum + message.bytes, 0)).toBe(gathered * 2000);
+    // Gradients of a stage lie whole, in fp32, until the last micro-batch.
+    const isWhole = pipelined && asked !== 'always';
+    expect(shards).toEqual({ parameters: 8, gradients: isWhole ? 1 : 8, optimizerState: 8 });
+  },
+);
 
 /** Half precision is that of weights that a model was cast to; TF32 is how products read fp32. */
 test.each([

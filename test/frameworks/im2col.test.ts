@@ -63,6 +63,24 @@ test.each<[string, ConvolutionPass, 'caffe' | 'cunn', boolean, Partial<Convoluti
   expect(work.map(told)).toEqual(kernels);
 });
 
+test('a product of each image computes 2·m·n·k, and moves its three matrices', () => {
+  const [, product] = unfoldConvolution(kernelOf(wide), 'caffe', false);
+  expect([product?.flops, product?.bytes, product?.bytesPerElement]).toEqual([
+    2 * (2 * 4 * 64 * 27),
+    2 * 4 * (4 * 27 + 27 * 64 + 4 * 64),
+    4,
+  ]);
+});
+
+test('what kernels have in common with the step stays theirs', () => {
+  const environment = { layout: 'channels-first', mixed: false, attention: 'newest' } as const;
+  const work = unfoldConvolution({ ...kernelOf(wide), environment }, 'caffe', false);
+  expect(work.map((kernel) => kernel.environment)).toEqual([environment, environment]);
+  expect(
+    unfoldConvolution(kernelOf(wide), 'caffe', false).every((kernel) => !('environment' in kernel)),
+  ).toBe(true);
+});
+
 test('groups are matmuls of their own', () => {
   const work = unfoldConvolution(kernelOf({ ...wide, channels: 4, groups: 2 }), 'caffe', false);
   expect(work.map(({ launches }) => launches)).toEqual([2, 4]);

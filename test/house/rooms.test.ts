@@ -6,34 +6,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { folders as rooms } from './folders.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const source = join(root, 'server/src');
 
-/** In the order in which data passes; a room imports itself and the rooms before it. */
-const rooms = [
-  'model',
-  'formats',
-  'operators',
-  'lowering',
-  'composites',
-  'analysis',
-  'parallel',
-  'hardware',
-  'communication',
-  'frameworks',
-  'schedule',
-  'charts',
-  'estimate',
-  'check',
-  'language',
-  'benchmark',
-  'export',
-  'lsp',
-  'node',
-  'browser',
-  'cli',
-];
 const pureRooms = rooms.slice(0, rooms.indexOf('benchmark'));
 /** What the pure rooms may import from packages: none of these performs input or output. */
 const purePackages = ['yaml', 'zod'];

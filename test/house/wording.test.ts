@@ -89,6 +89,9 @@ describe('words', () => {
 describe('sentences', () => {
   const pages = [
     'README.md',
+    'ARCHITECTURE.md',
+    'CONTRIBUTING.md',
+    'docs/where.md',
     'docs/clusters.md',
     'docs/steps.md',
     'docs/caffe.md',

@@ -36,9 +36,18 @@ const address = (uri: string) => ({ uri });
 type Row = readonly [method: string, asked: (uri: string) => object, unopened: unknown, empty?: unknown];
 
 const needsInputs = 'the layer spec is empty; it needs `inputs` and `layers`';
+const noTokens = expect.objectContaining({ data: [] });
+const proposedKeys = expect.arrayContaining([expect.objectContaining({ label: 'layers' })]);
 const rows: readonly Row[] = [
   ['textDocument/hover', place, null],
   ['textDocument/signatureHelp', place, null],
+  ['textDocument/completion', place, [], proposedKeys],
+  ['textDocument/semanticTokens/range', (uri) => ({ ...document(uri), range }), noTokens],
+  [
+    'textDocument/rangeFormatting',
+    (uri) => ({ ...document(uri), range, options: { tabSize: 2, insertSpaces: true } }),
+    [],
+  ],
   ['textDocument/definition', place, null],
   ['textDocument/documentHighlight', place, []],
   ['textDocument/references', (uri) => ({ ...place(uri), context: { includeDeclaration: true } }), []],
@@ -46,7 +55,7 @@ const rows: readonly Row[] = [
   ['textDocument/documentSymbol', document, []],
   ['textDocument/foldingRange', document, []],
   ['textDocument/documentLink', document, []],
-  ['textDocument/semanticTokens/full', document, expect.objectContaining({ data: [] })],
+  ['textDocument/semanticTokens/full', document, noTokens],
   ['textDocument/inlayHint', (uri) => ({ ...document(uri), range }), []],
   ['textDocument/codeAction', (uri) => ({ ...document(uri), range, context: { diagnostics: [] } }), []],
   [
@@ -185,6 +194,144 @@ test('a name of one file is renamed where it stands, and defined where it is mad
   expect(Object.keys(changes)).toEqual([formulas]);
   expect(changes[formulas]).toHaveLength(3);
 });
+
+const blocks = 'file:///models/blocks.layers.yaml';
+/** A block of three layers from line 4 to 7, a call of it, and a layer that the formatter spaces. */
+const withBlocks = `dims: { batch: 2 }
+inputs:
+  x: float32[batch, 8]
+blocks:
+  mlp(d):
+    - up: Linear(d, 4*d)
+    - act: ReLU()
+    - down: Linear(4*d, d)
+layers:
+  - one: mlp(8)
+  - two: Linear(8,8)
+`;
+const from = (line: number, character: number, endLine: number, endCharacter: number) => ({
+  start: at(line, character),
+  end: at(endLine, endCharacter),
+});
+const options = { tabSize: 2, insertSpaces: true };
+const spaced = [{ range: from(10, 0, 10, 20), newText: '  - two: Linear(8, 8)' }];
+const cannotRename = 'Only layers, blocks, dims, block parameters and inputs of this file can be renamed';
+
+/** By what is asked: lines and columns counted in the texts above, from 0. */
+test.each<[string, object, object]>([
+  ['blocks fold', { method: 'foldingRange' }, [{ startLine: 4, endLine: 7 }]],
+  [
+    'a block is a module with its layers',
+    { method: 'documentSymbol' },
+    [
+      {
+        name: 'mlp',
+        kind: 2,
+        selectionRange: from(4, 2, 4, 9),
+        children: [{ name: 'up' }, { name: 'act' }, { name: 'down' }],
+      },
+      { name: 'one', range: { start: { line: 9 } } },
+      { name: 'two', range: { start: { line: 10 } } },
+    ],
+  ],
+  ['the whole text is formatted', { method: 'formatting', options }, spaced],
+  [
+    'a range ends before a line of which it has no character',
+    { method: 'rangeFormatting', options, range: from(0, 0, 10, 0) },
+    [],
+  ],
+  [
+    'with one character of it, the line is of it',
+    { method: 'rangeFormatting', options, range: from(0, 0, 10, 1) },
+    spaced,
+  ],
+  [
+    'and so is a line with the cursor at its start',
+    { method: 'rangeFormatting', options, range: from(10, 0, 10, 0) },
+    spaced,
+  ],
+  [
+    'a range that starts behind it has it not',
+    { method: 'rangeFormatting', options, range: from(11, 0, 11, 0) },
+    [],
+  ],
+  ['the name of a layer can be renamed', { method: 'prepareRename', position: at(9, 5) }, from(9, 4, 9, 7)],
+  // `Linear`, its call, the layer, the block, the blocks, the text.
+  [
+    'each selection is within the next',
+    { method: 'selectionRange', positions: [at(5, 12)] },
+    [
+      {
+        range: from(5, 10, 5, 16),
+        parent: {
+          range: from(5, 10, 5, 24),
+          parent: {
+            range: from(5, 6, 5, 24),
+            parent: {
+              range: from(4, 2, 7, 26),
+              parent: { range: from(3, 0, 7, 26), parent: { range: from(0, 0, 11, 0) } },
+            },
+          },
+        },
+      },
+    ],
+  ],
+  [
+    'there is a selection for each position',
+    { method: 'selectionRange', positions: [at(5, 12), at(9, 5)] },
+    [{ range: from(5, 10, 5, 16) }, { range: {} }],
+  ],
+])('of a layer spec with blocks: %s', async (_, { method, ...asked }: { method?: string }, answer) => {
+  await client.open(blocks, 'layer-spec', withBlocks);
+  const found = await client.connection.sendRequest(`textDocument/${method}`, {
+    ...document(blocks),
+    ...asked,
+  });
+  if (Array.isArray(answer)) expect(found).toHaveLength(answer.length);
+  expect(found).toMatchObject(answer);
+  await client.connection.sendNotification('textDocument/didClose', document(blocks));
+});
+
+/** Tokens are five numbers each; the first two are the line and the column, from the token before. LSP 3.17, "Semantic Tokens". */
+test.each([
+  ['a line has its name and its type', from(6, 0, 6, 20), 2, [6, 6]],
+  ['one that is touched is of it', from(6, 9, 6, 20), 2, [6, 6]],
+  ['one that ends before it is not', from(6, 10, 6, 20), 1, [6, 11]],
+  ['one that starts where it ends is of it', from(6, 0, 6, 6), 1, [6, 6]],
+  ['one that starts behind it is not', from(6, 0, 6, 5), 0, []],
+])('semantic tokens of a range: %s', async (_, asked, count, first) => {
+  await client.open(blocks, 'layer-spec', withBlocks);
+  const { data } = await client.connection.sendRequest<{ data: readonly number[] }>(
+    'textDocument/semanticTokens/range',
+    { ...document(blocks), range: asked },
+  );
+  expect([data.length, data.slice(0, 2)]).toEqual([5 * count, first]);
+  await client.connection.sendNotification('textDocument/didClose', document(blocks));
+});
+
+test.each(['prepareRename', 'rename'])('%s of a document that is not open is nothing', async (method) => {
+  const asked = { ...place(nowhere), newName: 'other' };
+  expect(await client.connection.sendRequest(`textDocument/${method}`, asked)).toBeNull();
+  expect(client.problems).toEqual([]);
+});
+
+test.each([
+  ['prepareRename', at(5, 12), cannotRename],
+  ['rename', at(5, 12), cannotRename],
+])(
+  '%s of what has no name is refused with the reason, and is no failure',
+  async (method, position, reason) => {
+    await client.open(blocks, 'layer-spec', withBlocks);
+    const asked = { ...document(blocks), position, newName: 'other' };
+    await expect(client.connection.sendRequest(`textDocument/${method}`, asked)).rejects.toMatchObject({
+      // Source: JSON-RPC 2.0, "Error object": an invalid request.
+      code: -32600,
+      message: reason,
+    });
+    expect(client.problems).toEqual([]);
+    await client.connection.sendNotification('textDocument/didClose', document(blocks));
+  },
+);
 
 /** Two layers of a matrix product and ReLU each. */
 const bytes = encodeModel({

@@ -8,7 +8,9 @@ import {
   type ClusterChoice,
   type ConfigSpecResult,
   compareResults,
+  type ExportProgressParams,
   type ExportPythonResult,
+  exportProgress,
   exportPython,
   type FrameworkChoiceItem,
   listClusters,
@@ -1010,11 +1012,64 @@ it('exports a model of Python in trusted workspaces only, with the inputs and th
   ]);
 });
 
+it('sends the progress of an export, logs what it prints, and ends it when it is cancelled', async () => {
+  let aborted = false;
+  const { connection, log } = await start({
+    platform: {
+      exportPython: ({ signal, onProgress, onLog }) =>
+        new Promise((resolve) => {
+          signal.addEventListener('abort', () => {
+            aborted = true;
+            resolve({ kind: 'failed', message: 'the export was ended' });
+          });
+          onLog('torch 2.13\n');
+          onProgress('tracing');
+        }),
+    },
+  });
+  const { CancellationTokenSource } = await import('vscode-languageserver/node');
+  const source = new CancellationTokenSource();
+  const progress: ExportProgressParams[] = [];
+  connection.onNotification(exportProgress, (params: ExportProgressParams) => {
+    progress.push(params);
+    source.cancel();
+  });
+  const asked = { uri: 'file:///w/train.py', name: 'Net' };
+  await expect(connection.sendRequest(exportPython, asked, source.token)).rejects.toThrow(/cancel/);
+  expect(aborted).toBe(true);
+  expect(progress).toEqual([{ uri: 'file:///w/train.py', message: 'tracing' }]);
+  expect(log.slice(1)).toEqual(['export: torch 2.13', 'export: the export was ended']);
+});
+
 it('says where no process can be started for an export', async () => {
   const { connection } = await start({ initialization: { trusted: true } });
   expect(
     await connection.sendRequest(exportPython, { uri: 'file:///w/train.py', name: 'Net' }),
   ).toMatchObject({ kind: 'failed', message: expect.stringContaining('no process can be started') });
+});
+
+it.each(['report', 'scaling'] as const)('goes on no further with a %s that is cancelled', async (page) => {
+  const { CancellationTokenSource } = await import('vscode-languageserver/node');
+  const source = new CancellationTokenSource();
+  let turns = Number.NaN;
+  const { open, connection, hints } = await start({
+    platform: {
+      // The first turn of the page cancels it, and waits until the server must have heard of it.
+      nextTurn: async () => {
+        turns += 1;
+        if (turns === 1) source.cancel();
+        await new Promise((resolve) => setTimeout(resolve, turns === 1 ? 100 : 0));
+      },
+    },
+  });
+  await open(specUri, 'layer-spec', spec);
+  await hints(specUri);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  turns = 0;
+  const asked = { uri: specUri, page, format: 'html', compared: [{ batch: 2 }, { batch: 4 }] };
+  await expect(connection.sendRequest(makeReport, asked, source.token)).rejects.toThrow(/cancel/);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  expect(turns).toBe(1);
 });
 
 it('ends a benchmark that is cancelled', async () => {

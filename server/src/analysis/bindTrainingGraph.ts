@@ -16,8 +16,8 @@ import {
 } from '../operators/definition.ts';
 import { findOperator } from '../operators/registry.ts';
 import { whyUndefined } from '../operators/unknownOperators.ts';
-import { opsetOf } from './inferGraph.ts';
 import type { ModelAnalysis, TrainingGraph } from './modelAnalysis.ts';
+import { opsetOf } from './opsetOf.ts';
 import { type CostingPlan, planCosting, withoutGradients } from './planCosting.ts';
 import { isSettled, unfoldList } from './repetition/foldGraph.ts';
 import { sumOfCosts } from './sumOfCosts.ts';

@@ -21,8 +21,8 @@ import { type Graph, isKnownShape, type TensorContent, type ValueType } from '..
 import { makeInferenceContext } from '../operators/context.ts';
 import type { DimensionMap } from '../operators/dimensionMap.ts';
 import { findOperator } from '../operators/registry.ts';
-import { opsetOf } from './inferGraph.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
+import { opsetOf } from './opsetOf.ts';
 
 export interface FollowedBatch {
   readonly graph: OnnxGraph;

@@ -5,25 +5,23 @@
  * shapes computed in the graph are known. Roles are given later; values carry those that the file makes plain.
  */
 
-import type { OnnxGraph, OnnxNode, OnnxValueInfo } from '../formats/onnx/syntax.ts';
-import { caffeDomain, unloweredDomain } from '../lowering/providedStructure.ts';
-import type { Attribute, TensorLiteral } from '../model/attribute.ts';
-import { customOperatorsFile } from '../model/declaredOperator.ts';
-import type { Graph, GraphAttribute, Operator, TensorContent, Value, ValueType } from '../model/graph.ts';
-import { makeInferenceContext } from '../operators/context.ts';
-import type { InferenceContext } from '../operators/definition.ts';
+import type { OnnxGraph, OnnxValueInfo } from '../formats/onnx/syntax.ts';
+import type { TensorLiteral } from '../model/attribute.ts';
+import type { Graph, Operator, TensorContent, Value, ValueType } from '../model/graph.ts';
 import { hasTrait } from '../operators/operatorFacts.ts';
-import { findOperator } from '../operators/registry.ts';
-import { withPossibleSizes } from '../operators/sizeLimits.ts';
-import { isNotOfOnnx, whyUndefined } from '../operators/unknownOperators.ts';
 import { reconcileTypes } from './declaredTypes.ts';
 import type { FlatNode } from './expandFunctions.ts';
+import {
+  type HeldGraph,
+  type InferredNode,
+  inferOperator,
+  type OperatorSurroundings,
+} from './inferOperator.ts';
 import type { IssueCollector } from './issueCollector.ts';
-import { findMissingContents } from './missingContents.ts';
 import { type ModuleScope, rootScope } from './moduleScope.ts';
-import type { InferredOutputs, OperatorKinds } from './operatorKinds.ts';
-import { orderNodes } from './orderNodes.ts';
-import { holdsGraph } from './subgraphs.ts';
+import { describeNode, sourceOfNode } from './nodeNames.ts';
+import { wireNodes } from './nodeWiring.ts';
+import type { OperatorKinds } from './operatorKinds.ts';
 import { expectedHits, routingOf } from './tokenRouting.ts';
 import { typeOfInput, typeOfOnnx } from './typeOfOnnx.ts';
 
@@ -74,35 +72,26 @@ export function inferGraph(
   surroundings: InferenceSurroundings,
 ): InferredGraph {
   const drafts = new Map<string, Draft>();
-  const captures = nodes.map(({ node }) => capturedNames(node));
-  const { producers, duplicates } = findProducers(source, nodes);
-  for (const { name, node } of duplicates) {
-    surroundings.issues.add(`duplicate ${name}`, () => ({
-      code: 'graph/duplicate-value',
-      severity: 'error',
-      message: `${describe(nodes[node])} defines \`${name}\` again; the first definition is used, rename this one`,
-      ...sourceOf(nodes[node]),
-      value: name,
-    }));
-  }
-  const { order, cycles } = orderNodes(dependenciesOf(nodes, captures, producers));
-  reportCycles(cycles, nodes, surroundings.issues);
-
+  const { producers, captures, order, onCycle } = wireNodes(source, nodes, surroundings.issues);
   defineInputs(source, drafts, surroundings);
   defineInitializers(source, drafts, surroundings.kinds);
   const declared = new Map<string, OnnxValueInfo>();
   for (const info of [...source.valueInfos, ...source.outputs]) declared.set(info.name, info);
 
-  const onCycle = new Set(cycles.flat());
+  const { issues, kinds, operatorSets } = surroundings;
+  const operatorSurroundings: OperatorSurroundings = {
+    operatorSets,
+    issues,
+    kinds,
+    inferHeldGraph: (holder, held) => inferHeldGraph(holder, held, surroundings),
+  };
   const operators: Operator[] = [];
   const scopes: ModuleScope[] = [];
   const captured = new Map<number, readonly string[]>();
-  const position = new Map<number, number>();
   for (const number of order) {
     const flat = nodes[number];
     if (flat === undefined) continue;
     const index = operators.length;
-    position.set(number, index);
     const outside = captures[number] ?? [];
     if (outside.length > 0) captured.set(index, outside);
     const pending = onCycle.has(number) ? producers : undefined;
@@ -111,34 +100,29 @@ export function inferGraph(
     const inputs = flat.node.inputs.map((name) => (name === '' ? undefined : resolve(name)));
     for (const value of inputs) noteConsumer(value, index);
     for (const name of outside) noteConsumer(resolve(name), index);
-    const { operator, outputs } = inferOperator(flat, index, inputs, resolve, surroundings);
-    let ofItsKind = !onCycle.has(number);
+    const { operator, outputs } = inferOperator({ flat, index, inputs, resolve }, operatorSurroundings);
     scopes.push(flat.scope);
-    operator.outputs.forEach((name, outputIndex) => {
-      if (name === '') return;
+    let ofItsKind = !onCycle.has(number);
+    for (const [output, name] of operator.outputs.entries()) {
+      if (name === '') continue;
       if (producers.get(name) !== number) {
         ofItsKind = false;
-        return;
+        continue;
       }
-      const found = outputs.types[outputIndex] ?? notInferred(flat);
-      const inferred = expectedHits(operator, inputs, found);
-      if (inferred !== found) ofItsKind = false;
-      const information = declared.get(name);
-      const type =
-        information === undefined
-          ? inferred
-          : reconcileTypes(name, inferred, typeOfOnnx(information.type), surroundings.issues, flat.source);
+      const inferred = outputs.types[output] ?? notInferred(flat);
+      const expected = expectedHits(operator, inputs, inferred);
+      const type = typeAsDeclared(expected, declared.get(name), flat, issues);
       if (type !== inferred) ofItsKind = false;
-      const draft = draftOf(name, type, outputs.contents[outputIndex], literalOfConstant(operator), index);
-      const routing = routingOf(operator, inputs, outputs.types, outputIndex);
+      const draft = draftOf(name, type, outputs.contents[output], literalOfConstant(operator), index);
+      const routing = routingOf(operator, inputs, outputs.types, output);
       drafts.set(name, routing === undefined ? draft : { ...draft, routing });
-    });
+    }
     operators.push(ofItsKind ? operator : withoutKind(operator));
   }
   const graphOutputs = source.outputs.map(({ name }) => name);
   for (const name of graphOutputs) {
     if (drafts.has(name) || surroundings.outer(name) !== undefined) continue;
-    reportUndefined(name, undefined, surroundings.issues);
+    reportUndefined(name, undefined, issues);
   }
   return {
     graph: {
@@ -147,12 +131,44 @@ export function inferGraph(
       outputs: graphOutputs,
       operators,
       values: drafts,
-      operatorSets: surroundings.operatorSets,
+      operatorSets,
     },
     scopes,
     captured,
   };
 }
+
+/** Infers a graph that a node holds, as often as its operator asks for it. */
+function inferHeldGraph(
+  { flat, resolve }: InferredNode,
+  { graph, inputTypes, inputContents }: HeldGraph,
+  surroundings: InferenceSurroundings,
+): Graph | undefined {
+  const { depth, subgraphs } = surroundings;
+  if (depth >= deepestNesting || subgraphs.left <= 0) return undefined;
+  subgraphs.left -= 1;
+  const { source, operatorSets } = flat;
+  const own = operatorSets === undefined ? {} : { operatorSets };
+  const nodes = graph.nodes.map((node) => ({ node, source, scope: rootScope, ...own }));
+  return inferGraph(graph, nodes, {
+    ...surroundings,
+    outer: resolve,
+    inputTypes,
+    inputContents,
+    depth: depth + 1,
+  }).graph;
+}
+
+/** The type that a rule infers, with what the file says of it. */
+const typeAsDeclared = (
+  inferred: ValueType,
+  declared: OnnxValueInfo | undefined,
+  { source }: FlatNode,
+  issues: IssueCollector,
+): ValueType =>
+  declared === undefined
+    ? inferred
+    : reconcileTypes(declared.name, inferred, typeOfOnnx(declared.type), issues, source);
 
 /** A value while its consumers are still being found. */
 type Draft = Omit<Value, 'consumers'> & { readonly consumers: number[] };
@@ -241,69 +257,6 @@ function literalOfConstant(operator: Operator): TensorLiteral | undefined {
   return attribute?.kind === 'tensor' ? attribute.value : undefined;
 }
 
-function findProducers(
-  source: OnnxGraph,
-  nodes: readonly FlatNode[],
-): {
-  readonly producers: ReadonlyMap<string, number>;
-  readonly duplicates: readonly { readonly name: string; readonly node: number }[];
-} {
-  const stored = new Set([
-    ...source.inputs.map(({ name }) => name),
-    ...source.initializers.map(({ name }) => name),
-    ...source.sparseInitializers.map(({ name }) => name),
-  ]);
-  const producers = new Map<string, number>();
-  const duplicates: { name: string; node: number }[] = [];
-  nodes.forEach(({ node }, number) => {
-    for (const name of node.outputs) {
-      if (name === '') continue;
-      if (producers.has(name) || stored.has(name)) duplicates.push({ name, node: number });
-      else producers.set(name, number);
-    }
-  });
-  return { producers, duplicates };
-}
-
-function dependenciesOf(
-  nodes: readonly FlatNode[],
-  captures: readonly (readonly string[])[],
-  producers: ReadonlyMap<string, number>,
-): readonly (readonly number[])[] {
-  // The last node that was found to need each: a node may name thousands, so that looking through them takes too long.
-  const neededBy = new Int32Array(nodes.length).fill(-1);
-  return nodes.map(({ node }, number) => {
-    const needed: number[] = [];
-    const need = (name: string): void => {
-      const producer = producers.get(name);
-      if (producer === undefined || neededBy[producer] === number) return;
-      neededBy[producer] = number;
-      needed.push(producer);
-    };
-    for (const name of node.inputs) need(name);
-    for (const name of captures[number] ?? []) need(name);
-    return needed;
-  });
-}
-
-function reportCycles(
-  cycles: readonly (readonly number[])[],
-  nodes: readonly FlatNode[],
-  issues: IssueCollector,
-): void {
-  for (const members of cycles) {
-    const names = members.slice(0, 5).map((number) => `\`${nameOfNode(nodes[number])}\``);
-    const rest = members.length - names.length;
-    const list = `${names.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
-    issues.add(`cycle ${members[0]}`, () => ({
-      code: 'graph/cycle',
-      severity: 'error',
-      message: `The graph has a cycle through ${list}; export the model again, ONNX graphs are acyclic`,
-      ...sourceOf(nodes[members[0] ?? -1]),
-    }));
-  }
-}
-
 function resolveValue(
   name: string,
   drafts: Map<string, Draft>,
@@ -341,231 +294,16 @@ function unknownValue(name: string, why: string, { kinds, namedReasons }: Infere
 }
 
 function reportUndefined(name: string, flat: FlatNode | undefined, issues: IssueCollector): void {
-  const where = flat === undefined ? 'The graph lists the output' : `${describe(flat)} reads`;
+  const where = flat === undefined ? 'The graph lists the output' : `${describeNode(flat)} reads`;
   issues.add(`undefined ${name}`, () => ({
     code: 'graph/undefined-value',
     severity: 'error',
     message: `${where} \`${name}\`, which nothing defines; add it as an input, an initializer or an output of a node`,
-    ...sourceOf(flat),
+    ...sourceOfNode(flat),
     value: name,
   }));
 }
 
-function inferOperator(
-  flat: FlatNode,
-  index: number,
-  inputs: readonly (Draft | undefined)[],
-  resolve: (name: string) => Draft | undefined,
-  surroundings: InferenceSurroundings,
-): { readonly operator: Operator; readonly outputs: InferredOutputs } {
-  const { node } = flat;
-  const opset = opsetOf(flat.operatorSets ?? surroundings.operatorSets, node.domain);
-  const key = surroundings.kinds.keyOf({
-    domain: node.domain,
-    type: node.type,
-    opset,
-    attributes: node.attributes,
-    inputs,
-    outputs: node.outputs,
-  });
-  const known = key === undefined ? undefined : surroundings.kinds.find(key);
-  if (known !== undefined) {
-    return { operator: operatorOf(flat, index, opset, known), outputs: known.outputs };
-  }
-  const attributes = attributesWithoutGraphs(node, surroundings);
-  const operator = operatorOf(flat, index, opset, { attributes });
-  const definition = findOperator(operator.domain, operator.type, opset);
-  if (definition === undefined) {
-    if (operator.domain === unloweredDomain || operator.domain === caffeDomain) {
-      const said = node.attributes.get('reason');
-      const reason =
-        said?.kind === 'string'
-          ? said.value
-          : (inputs.flatMap((input) => (input?.type.kind === 'unknown' ? [input.type.reason] : []))[0] ??
-            `\`${operator.type}\` is not understood here, see the messages about it`);
-      const type: ValueType = { kind: 'unknown', reason };
-      return {
-        operator: { ...operator, contradiction: reason },
-        outputs: { types: node.outputs.map(() => type), contents: [] },
-      };
-    }
-    const reason = whyUndefined(operator.domain, operator.type);
-    surroundings.issues.add(`unknown operator ${reason}`, () => ({
-      code: 'graph/unknown-operator',
-      severity: isNotOfOnnx(operator.domain, opset) ? 'error' : 'warning',
-      message: `${capitalized(reason)}, first at \`${operator.name}\`; what it costs is left out of the totals${proposal(operator.domain)}`,
-      operator: flat.source,
-    }));
-    const type: ValueType = { kind: 'unknown', reason };
-    return { operator, outputs: { types: node.outputs.map(() => type), contents: [] } };
-  }
-  const inferSubgraph: InferenceContext['inferSubgraph'] = (attributeName, types, contents) => {
-    const attribute = node.attributes.get(attributeName);
-    if (attribute?.kind !== 'graph' || surroundings.depth >= deepestNesting) return [];
-    if (surroundings.subgraphs.left <= 0) return [];
-    surroundings.subgraphs.left -= 1;
-    const inner = inferGraph(
-      attribute.value,
-      attribute.value.nodes.map((child) => ({
-        node: child,
-        source: flat.source,
-        scope: rootScope,
-        ...(flat.operatorSets === undefined ? {} : { operatorSets: flat.operatorSets }),
-      })),
-      {
-        ...surroundings,
-        outer: resolve,
-        inputTypes: types,
-        inputContents: contents ?? [],
-        depth: surroundings.depth + 1,
-      },
-    ).graph;
-    attributes.set(attributeName, { kind: 'graph', value: inner });
-    return inner.outputs.map(
-      (name) => (inner.values.get(name) ?? resolve(name))?.type ?? { kind: 'unknown', reason: 'not defined' },
-    );
-  };
-  const subgraphContents: InferenceContext['subgraphContents'] = (attributeName) => {
-    const attribute = attributes.get(attributeName);
-    if (attribute?.kind !== 'graph') return [];
-    const { outputs, values } = attribute.value;
-    return outputs.map((name) => (values.get(name) ?? resolve(name))?.content);
-  };
-  const inference = withPossibleSizes(
-    definition.infer(
-      makeInferenceContext({
-        opset,
-        inputs: inputs.map((value) => value?.type),
-        contents: inputs.map((value) => value?.content),
-        outputCount: node.outputs.length,
-        attributes,
-        inferSubgraph,
-        subgraphContents,
-      }),
-    ),
-  );
-  const outputs: InferredOutputs = { types: inference.outputs, contents: inference.contents ?? [] };
-  const { problem } = inference;
-  if (problem !== undefined) {
-    surroundings.issues.add(`problem ${flat.source} ${operator.name} ${problem.message}`, () => ({
-      code: problem.code,
-      severity: 'error',
-      message: `${describe(flat)}: ${problem.message}`,
-      operator: flat.source,
-    }));
-    return { operator: { ...operator, contradiction: problem.message }, outputs };
-  }
-  const missing = findMissingContents(operator, inputs, outputs.types);
-  if (missing !== undefined) {
-    surroundings.issues.add(`contents ${missing}`, () => ({
-      code: 'graph/missing-contents',
-      severity: 'error',
-      message: `${describe(flat)} takes a size from \`${missing}\`, which the file stores without its data; save the model with its small tensors`,
-      operator: flat.source,
-      value: missing,
-    }));
-  }
-  if (key === undefined) return { operator, outputs };
-  const kind = surroundings.kinds.add(key, attributes, outputs);
-  return { operator: { ...operator, kind: kind.number }, outputs: kind.outputs };
-}
-
-function operatorOf(
-  flat: FlatNode,
-  index: number,
-  opset: number,
-  { attributes, number }: { readonly attributes: Operator['attributes']; readonly number?: number },
-): Operator {
-  const { source, node } = flat;
-  const { type, inputs, outputs } = node;
-  const name = nameOfNode(flat);
-  const domain = node.domain === 'ai.onnx' ? '' : node.domain;
-  const scope = flat.scope.paths;
-  if (flat.operatorSets !== undefined) {
-    const own = { index, source, name, type, domain, inputs, outputs, attributes, scope, opset };
-    return number === undefined ? own : { ...own, kind: number };
-  }
-  return number === undefined
-    ? { index, source, name, type, domain, inputs, outputs, attributes, scope }
-    : { index, source, name, type, domain, inputs, outputs, attributes, scope, kind: number };
-}
-
-const capitalized = (sentence: string): string => sentence.slice(0, 1).toUpperCase() + sentence.slice(1);
-
-/** Attributes of a node; each subgraph is empty until the operator's rule asks for it to be inferred. */
-function attributesWithoutGraphs(
-  node: OnnxNode,
-  surroundings: InferenceSurroundings,
-): Map<string, GraphAttribute> {
-  const attributes = new Map<string, GraphAttribute>();
-  for (const [name, attribute] of node.attributes) {
-    attributes.set(name, attributeWithoutGraphs(attribute, surroundings.operatorSets));
-  }
-  return attributes;
-}
-
-function attributeWithoutGraphs(
-  attribute: Attribute<OnnxGraph>,
-  operatorSets: ReadonlyMap<string, number>,
-): GraphAttribute {
-  const empty = (graph: OnnxGraph): Graph => ({
-    name: graph.name,
-    inputs: graph.inputs.map(({ name }) => name),
-    outputs: graph.outputs.map(({ name }) => name),
-    operators: [],
-    values: new Map(),
-    operatorSets,
-    unread: true,
-  });
-  if (attribute.kind === 'graph') return { kind: 'graph', value: empty(attribute.value) };
-  if (attribute.kind === 'graphs') return { kind: 'graphs', value: attribute.value.map(empty) };
-  return attribute;
-}
-
-/** Names that the subgraphs of a node read and do not define, each once. */
-function capturedNames(node: OnnxNode): readonly string[] {
-  if (!holdsGraph(node.attributes)) return [];
-  let names: Set<string> | undefined;
-  for (const attribute of node.attributes.values()) {
-    const graphs =
-      attribute.kind === 'graph' ? [attribute.value] : attribute.kind === 'graphs' ? attribute.value : [];
-    for (const graph of graphs) {
-      names ??= new Set();
-      const own = new Set([
-        ...graph.inputs.map(({ name }) => name),
-        ...graph.initializers.map(({ name }) => name),
-        ...graph.nodes.flatMap(({ outputs }) => outputs),
-      ]);
-      const read = graph.nodes.flatMap((child) => [...child.inputs, ...capturedNames(child)]);
-      for (const name of [...read, ...graph.outputs.map((output) => output.name)]) {
-        if (name !== '' && !own.has(name)) names.add(name);
-      }
-    }
-  }
-  return names === undefined ? [] : [...names];
-}
-
-/** The version of a domain's operator set; the default domain's where the file names none. */
-export function opsetOf(operatorSets: ReadonlyMap<string, number>, domain: string): number {
-  return operatorSets.get(domain === 'ai.onnx' ? '' : domain) ?? operatorSets.get('ai.onnx') ?? 1;
-}
-
 function notInferred(flat: FlatNode): ValueType {
-  return { kind: 'unknown', reason: `the shape after ${describe(flat)} cannot be inferred` };
+  return { kind: 'unknown', reason: `the shape after ${describeNode(flat)} cannot be inferred` };
 }
-
-/** The name of a node, or what stands for one. */
-export const nameOfNode = (flat: FlatNode | undefined): string =>
-  flat === undefined ? '' : flat.node.name || flat.node.outputs.find((name) => name !== '') || flat.node.type;
-
-const describe = (flat: FlatNode | undefined): string =>
-  `${flat?.node.type ?? 'Operator'} \`${nameOfNode(flat)}\``;
-
-const sourceOf = (flat: FlatNode | undefined): { readonly operator?: number } =>
-  flat === undefined ? {} : { operator: flat.source };
-
-/** A custom operator may be described; one of ONNX or ONNX Runtime is theirs to define. */
-const proposal = (domain: string): string =>
-  domain === '' || domain.startsWith('ai.onnx') || domain.startsWith('com.microsoft')
-    ? ''
-    : `; describe it in \`${customOperatorsFile}\` beside the model`;

@@ -10,8 +10,8 @@ import { type Dimension, symbolsOf } from '../model/dimension.ts';
 import { isKnownShape, type Operator, type ValueType } from '../model/graph.ts';
 import { makeInferenceContext } from '../operators/context.ts';
 import { findOperator } from '../operators/registry.ts';
-import { opsetOf } from './inferGraph.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
+import { opsetOf } from './opsetOf.ts';
 
 export interface BatchProof {
   /** By operator, whether the batch is in what it reads or gives. */

@@ -17,6 +17,8 @@ export interface LayoutRules {
   readonly overlapOption?: string;
   /** With this option a row goes once to each GPU and each node that has some of its experts; else once for each expert. */
   readonly rowsOnce?: { readonly option: string; readonly value: string };
+  /** Where a group has more GPUs than heads of keys and values, several compute with the same; left out, attention stays whole. */
+  readonly sharesHeads?: true;
   /** Micro-batches of a step with interleaved stages are a multiple of ranks. */
   readonly wholeRounds?: true;
 }
@@ -62,6 +64,8 @@ export interface AskedLayout {
   readonly blocks: number;
   /** Heads of each attention. */
   readonly heads: readonly number[];
+  /** Heads of keys and values of attention in one operator. */
+  readonly keyHeads: readonly number[];
   readonly options: ReadonlyMap<string, string>;
 }
 

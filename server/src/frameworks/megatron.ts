@@ -73,6 +73,7 @@ export const megatron: FrameworkEntry = {
     defaults: { gathered: 'again', contextExchange: 'ring', stages: 'uniform' },
     schedules: ['1f1b', 'interleaved-1f1b'],
     wholeRounds: true,
+    sharesHeads: true,
     refuses: refusedLayout,
     overlap: (options, { sequence, crossesNodes }) =>
       options.get('tp-comm-overlap') === 'true' && sequence && !crossesNodes ? userBuffers : asyncBackward,
@@ -299,14 +300,23 @@ const userBuffers: TensorOverlap = {
  */
 const asyncBackward: TensorOverlap = { bulk: 'nccl' };
 
-/** megatron/training/arguments.py, `validate_args`; megatron/core/transformer/transformer_config.py, `__post_init__`. */
-function refusedLayout({ parallel, blocks, heads, options }: AskedLayout): string | undefined {
-  const { tensor, pipeline, chunks, sequence, expert, stages } = parallel;
+/**
+ * megatron/training/arguments.py, `validate_args`; megatron/core/transformer/transformer_config.py, `__post_init__`. Releases before
+ * the end of 2025 also refuse fewer heads of keys and values than `tp`. Exchanged heads: Transformer Engine, `AttnFuncWithCPAndQKVOA2A`.
+ */
+function refusedLayout({ parallel, blocks, heads, keyHeads, options }: AskedLayout): string | undefined {
+  const { tensor, context, contextExchange, pipeline, chunks, sequence, expert, stages } = parallel;
   if (options.get('tp-comm-overlap') === 'true' && tensor > 1 && !sequence)
     return 'Megatron-LM needs sequence parallelism for `tp-comm-overlap`; add `sp`';
   const odd = heads.find((each) => each % tensor !== 0);
   if (odd !== undefined)
     return `Megatron-LM divides heads evenly: ${odd} heads do not divide by \`tp=${tensor}\`; use a \`tp\` that divides them`;
+  const uneven = keyHeads.find((each) => each % tensor !== 0 && tensor % each !== 0);
+  if (uneven !== undefined)
+    return `Megatron-LM needs heads of keys and values that are a multiple or a divisor of \`tp\`, and ${uneven} are neither for \`tp=${tensor}\`; use another \`tp\``;
+  const exchanged = keyHeads.map((each) => Math.max(1, each / tensor)).find((each) => each % context !== 0);
+  if (contextExchange === 'all-to-all' && exchanged !== undefined)
+    return `Transformer Engine exchanges whole heads: ${exchanged} heads of keys and values on a GPU do not divide by \`cp=${context}\`; use \`cp-comm=ring\` or \`all-gather\`, or a smaller \`cp\``;
   if (expert > 1 && tensor > 1 && !sequence)
     return 'Megatron-LM needs sequence parallelism where tensor and expert parallelism meet; add `sp`';
   if (pipeline > 1 && stages === 'uniform' && blocks % (pipeline * chunks) !== 0)

@@ -149,9 +149,12 @@ const symmetricMemory: TensorOverlap = {
   scattered: { multiprocessors: 0, sums: true },
 };
 
-/** torchtitan/distributed/parallel_dims.py, `_validate`; mixed precision: torchtitan/distributed/utils.py, `maybe_enable_amp`. */
-function refusedLayout({ parallel, options }: AskedLayout): string | undefined {
-  const { pipeline, context, expert } = parallel;
+/** Heads: `view(bs, seqlen, -1, head_dim)` of torchtitan/models/llama3/model/model.py. torchtitan/distributed/parallel_dims.py, `_validate`; mixed precision: torchtitan/distributed/utils.py, `maybe_enable_amp`. */
+function refusedLayout({ parallel, heads, keyHeads, options }: AskedLayout): string | undefined {
+  const { tensor, pipeline, context, expert } = parallel;
+  const odd = [...heads, ...keyHeads].find((each) => each % tensor !== 0);
+  if (odd !== undefined)
+    return `torchtitan gives each GPU whole heads: ${odd} heads do not divide by \`tp=${tensor}\`; use a \`tp\` that divides them`;
   if (expert > 1 && expert % context !== 0)
     return `torchtitan shares experts by all GPUs of a sequence: \`ep=${expert}\` is not a multiple of \`cp=${context}\`; use one that is`;
   if (pipeline > 1 && options.get('reshard-after-forward') === 'always')

@@ -19,7 +19,7 @@ import {
   type ViewSources,
 } from './makeView.ts';
 import type { MeasuredOf } from './platform.ts';
-import { recentDocuments } from './recentDocuments.ts';
+import { type RecentDocuments, recentDocuments } from './recentDocuments.ts';
 import { modelBehind } from './virtualText.ts';
 
 export interface OpenDocuments {
@@ -72,9 +72,12 @@ interface State {
   lastGood: ModelView | undefined;
 }
 
-export function openDocuments(sources: DocumentSources): OpenDocuments {
+/** `recent` chooses the documents that are let go of. */
+export function openDocuments(
+  sources: DocumentSources,
+  recent: RecentDocuments = recentDocuments(),
+): OpenDocuments {
   const states = new Map<string, State>();
-  const recent = recentDocuments();
   /** Documents that were let go of are costed one after another, so that memory holds one of them. */
   let background: Promise<void> = Promise.resolve();
 

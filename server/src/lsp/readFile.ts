@@ -10,7 +10,11 @@ import { fileName } from './virtualText.ts';
 
 export type ReadFile = (uri: string, bounds?: FileBounds) => Promise<FileOpening>;
 
-export function fileReader(connection: Connection, platform: Platform, clientReads: () => boolean): ReadFile {
+export function fileReader(
+  connection: Pick<Connection, 'sendRequest'>,
+  platform: Platform,
+  clientReads: () => boolean,
+): ReadFile {
   return async (uri, bounds) => {
     const own = platform.openFile(uri, bounds);
     if (own !== undefined) return own;

@@ -780,6 +780,12 @@ export const issueCodes = {
       'Tokens go to the GPUs of their experts and back in every mixture, and nothing computes meanwhile. Keep a group inside a node, or make it smaller.',
     causes: ['parallel', 'cluster'],
   },
+  'findings/replicated-heads': {
+    title: 'Several GPUs of a group compute with the same heads of keys and values',
+    explanation:
+      'A group of tensor parallelism has more GPUs than the model has heads of keys and values. Each of these is on several GPUs, and queries, keys and values are gathered before attention. Use a smaller group.',
+    causes: ['parallel'],
+  },
   'findings/unsplit-layers': {
     title: 'GPUs of a group compute layers whole',
     explanation:

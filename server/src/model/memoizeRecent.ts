@@ -6,7 +6,7 @@ import type { Steps } from './steps.ts';
 /** `answer`, a pure function, which mostly is asked again what it was asked of the same thing just before. */
 export function memoizeRecent<Thing extends object, Question, Answer>(
   answer: (thing: Thing, question: Question) => Answer,
-  isSame: (known: Question, asked: Question) => boolean,
+  isSame: (known: Question, asked: Question) => boolean = isIdentical,
   most?: number,
 ): (thing: Thing, question: Question) => Answer {
   const answersTo = recentAnswers<Thing, Question, Answer>(isSame, most);
@@ -32,6 +32,8 @@ export function memoizeRecentSteps<Thing extends object, Question, Answer>(
     return found;
   };
 }
+
+const isIdentical = <Question>(known: Question, asked: Question): boolean => known === asked;
 
 function recentAnswers<Thing extends object, Question, Answer>(
   isSame: (known: Question, asked: Question) => boolean,

@@ -13,6 +13,8 @@ export interface Split {
   readonly outer: number;
   /** Where it has matrices of several sizes side by side: their sizes. A worker has a block of each (`sideBySide.ts`). */
   readonly parts?: readonly number[];
+  /** How many neighbours have the same block; left out, each has its own. */
+  readonly shared?: number;
 }
 
 /** A factor whose indices are divided: `within` runs of it lie outside of the blocks. */
@@ -20,6 +22,7 @@ export interface DividedFactor {
   readonly factor: BoundFactor;
   readonly within: number;
   readonly parts?: Split['parts'];
+  readonly shared?: Split['shared'];
 }
 
 /** An axis of the mesh of GPUs that share a copy of a model. */
@@ -36,13 +39,23 @@ export interface AxisDivision {
   readonly division: Division;
 }
 
-/** What a worker has of so many indices or elements. */
-export const shareOf = (size: number, { ways, joins }: Pick<AxisDivision, 'ways' | 'joins'>): number =>
-  joins === true ? size * ways : size / ways;
+/** What a worker has of so many indices or elements; `shared`: how many workers have the same. */
+export const shareOf = (
+  size: number,
+  { ways, joins }: Pick<AxisDivision, 'ways' | 'joins'>,
+  shared = 1,
+): number => (joins === true ? size * ways : (size * shared) / ways);
 
 export interface Division {
   /** By name of a value; those left out are whole on each worker. */
   readonly values: ReadonlyMap<string, Split>;
   /** By index of an operator; those left out are computed whole by each worker. */
   readonly operators: ReadonlyMap<number, DividedFactor>;
+  /** By name of a value: what reads blocks of it that workers share, for which it is gathered first (`sharedHeads.ts`). */
+  readonly regrouped?: ReadonlyMap<string, Regrouped>;
+}
+
+export interface Regrouped {
+  readonly operator: number;
+  readonly shared: number;
 }

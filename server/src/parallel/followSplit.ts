@@ -11,20 +11,32 @@ import { isWeight, type Operator, type Value } from '../model/graph.ts';
 import { isSameContent } from '../model/sameContent.ts';
 import type { BoundFactor, BoundPlace, DividedGraph } from './boundMap.ts';
 import type { DividedFactor, Division, Split } from './division.ts';
-import { factorOfParts } from './sideBySide.ts';
+import { headsOverShared } from './sharedHeads.ts';
+import { factorOfParts, isTakenApart } from './sideBySide.ts';
 
 export type Followed =
   /** What is divided beside what was before. */
-  | { readonly kind: 'divided'; readonly division: Division }
-  | { readonly kind: 'barrier'; readonly operator: number; readonly reason: string };
+  { readonly kind: 'divided'; readonly division: Division } | Barrier;
+
+interface Barrier {
+  readonly kind: 'barrier';
+  readonly operator: number;
+  readonly reason: string;
+}
+
+/** How a graph is divided: over how many workers, and whether several may compute with the same head of keys and values. */
+export interface SplitRules {
+  readonly ways: number;
+  readonly sharesHeads: boolean;
+}
 
 /**
- * From a factor of an operator that is to be divided over `ways` workers, with what is divided already. Neither is changed:
+ * From a factor of an operator that is to be divided over workers, with what is divided already. Neither is changed:
  * a split that cannot be leaves nothing behind.
  */
 export function followSplit(
   divided: DividedGraph,
-  ways: number,
+  { ways, sharesHeads }: SplitRules,
   seed: DividedFactor & { readonly operator: number },
   before: Division,
 ): Followed {
@@ -33,18 +45,21 @@ export function followSplit(
   const values = new Map<string, Split>();
   const operators = new Map<number, DividedFactor>();
   const waiting: string[] = [];
+  const regrouped = new Map(before.regrouped);
+  const barriers = new Map<string, Barrier>();
   const splitOf = (name: string): Split | undefined => values.get(name) ?? before.values.get(name);
 
   /** Splits the tensors of a factor; the reason why one cannot be. `takes`: it takes parts of what comes in, each a result. */
   const divide = (
     operator: Operator,
-    { factor, within, parts }: DividedFactor,
+    { factor, within, parts, shared }: DividedFactor,
     takes = false,
   ): string | undefined => {
     const known = operators.get(operator.index) ?? before.operators.get(operator.index);
     if (known !== undefined)
       return isSameFactor(known.factor, factor) &&
         known.within === within &&
+        known.shared === shared &&
         isSameContent(known.parts, parts)
         ? undefined
         : 'it is divided along another dimension already';
@@ -53,16 +68,21 @@ export function followSplit(
     if (factor.outputs.length === 0 && factor.classes !== true && !isProduct(operator, factor))
       return 'it combines what is split';
     const side = parts === undefined ? {} : { parts };
-    operators.set(operator.index, { factor, within, ...side });
+    operators.set(operator.index, { factor, within, ...side, ...(shared === undefined ? {} : { shared }) });
     for (const [places, names, ofSide] of [
       [factor.inputs, operator.inputs, side],
       [factor.outputs, operator.outputs, takes ? {} : side],
     ] as const) {
-      for (const { tensor, axis, outer } of places) {
+      for (const { tensor, axis, outer, shared: ofPlace = shared } of places) {
         const name = names[tensor];
         if (name === undefined || name === '') continue;
         const own = splitOf(name);
-        const split = { axis, outer: outer * within, ...ofSide };
+        const blocks = { axis, outer: outer * within, ...ofSide };
+        if (ofPlace !== undefined && names === operator.inputs && isGivenEvenly(name, blocks)) {
+          regrouped.set(name, { operator: operator.index, shared: ofPlace });
+          continue;
+        }
+        const split: Split = { ...blocks, ...(ofPlace === undefined ? {} : { shared: ofPlace }) };
         if (own === undefined) {
           values.set(name, split);
           waiting.push(name);
@@ -72,6 +92,18 @@ export function followSplit(
       }
     }
     return undefined;
+  };
+
+  /** What gives a value whose blocks several workers share gives each of them another one, or whole parts of a projection. */
+  const isGivenEvenly = (name: string, { axis, outer }: Split): boolean => {
+    const producer = graph.operators[graph.values.get(name)?.producer ?? -1];
+    if (producer === undefined) return false;
+    const output = producer.outputs.indexOf(name);
+    const factors = divided.factorsOf(producer.index);
+    if (matchOf(factors, (factor) => factor.outputs, output, { axis, outer }, ways) !== undefined)
+      return true;
+    const size = divided.training.tensors.get(name)?.dimensions[axis] ?? 1;
+    return outer === 1 && size % ways === 0 && isTakenApart(divided, producer, axis);
   };
 
   /** A product with a weight that contracts it, or a table whose rows are divided. */
@@ -92,6 +124,7 @@ export function followSplit(
     const { parts } = split;
     // What an operator takes apart need not go back.
     if (parts === undefined && operators.get(index)?.parts !== undefined) return undefined;
+    if (regrouped.get(name)?.operator === index && split.shared === undefined) return undefined;
     const taken = parts && factorOfParts(divided, operator, split);
     if (taken !== undefined && operator.inputs[0] === name)
       return divide(operator, { factor: taken, within: 1, parts }, true);
@@ -101,7 +134,7 @@ export function followSplit(
     ] as const) {
       for (const [tensor, own] of names.entries()) {
         if (own !== name) continue;
-        const factors = divided.factorsOf(index);
+        const factors = factorsOf(operator);
         const match = matchOf(factors, sideOf, tensor, split, ways);
         if (match === undefined) return whyWhole(factors, sideOf, tensor, split, ways);
         const reason = divide(operator, match);
@@ -109,6 +142,15 @@ export function followSplit(
       }
     }
     return undefined;
+  };
+
+  const factorsOf = (operator: Operator): readonly BoundFactor[] => {
+    const known = divided.factorsOf(operator.index);
+    const heads = sharesHeads ? headsOverShared(divided, operator, ways) : undefined;
+    // What values alone divide leaves each worker with all queries.
+    return heads === undefined
+      ? known
+      : [heads, ...known.filter(({ inputs }) => inputs.some(({ tensor }) => tensor === 0))];
   };
 
   const start = graph.operators[seed.operator];
@@ -122,12 +164,18 @@ export function followSplit(
     if (isFree) continue;
     for (const index of [...(value.producer === undefined ? [] : [value.producer]), ...value.consumers]) {
       const reason = through(index, name);
-      if (reason !== undefined) return { kind: 'barrier', operator: index, reason };
+      if (reason === undefined) continue;
+      const barrier: Barrier = { kind: 'barrier', operator: index, reason };
+      if (!sharesHeads) return barrier;
+      // An attention that is met later may have it gathered first.
+      barriers.set(name, barrier);
     }
   }
+  for (const [name, barrier] of barriers)
+    if (regrouped.get(name)?.operator !== barrier.operator) return barrier;
   return {
     kind: 'divided',
-    division: { values, operators },
+    division: { values, operators, regrouped },
   };
 }
 
@@ -136,7 +184,7 @@ export function matchOf(
   factors: readonly BoundFactor[],
   sideOf: (factor: BoundFactor) => readonly BoundPlace[],
   tensor: number,
-  { axis, outer, parts }: Split,
+  { axis, outer, parts, shared }: Split,
   ways: number,
 ): DividedFactor | undefined {
   for (const factor of factors) {
@@ -147,7 +195,11 @@ export function matchOf(
         continue;
       }
       const within = outer / place.outer;
-      if (factor.size % (within * ways) === 0) return { factor, within };
+      // A factor that says which of its tensors workers share is divided over all.
+      if (place.shared !== undefined && place.shared !== shared) continue;
+      const own = place.shared === undefined ? shared : undefined;
+      if (factor.size % ((within * ways) / (own ?? 1)) === 0)
+        return { factor, within, ...(own === undefined ? {} : { shared: own }) };
     }
   }
   return undefined;

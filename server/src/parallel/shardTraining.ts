@@ -26,6 +26,8 @@ export interface TensorDegree {
   readonly sequence: boolean;
   /** What a product reads whole is kept for backward so, and not gathered again. */
   readonly keepsGathered: boolean;
+  /** Workers share heads of keys and values where these are fewer (`sharedHeads.ts`); left out, such attention stays whole. */
+  readonly sharesHeads?: boolean;
   /** Left out: each worker has the whole sequence. */
   readonly context?: ContextDegree;
   /** Left out: each worker has all experts. */
@@ -94,11 +96,11 @@ const undivided = (training: TrainingGraph): ShardedTraining => ({
 function divideTraining(
   training: TrainingGraph,
   bindings: Bindings,
-  { ways, sequence, keepsGathered, context, expert }: TensorDegree,
+  { ways, sequence, keepsGathered, sharesHeads = false, context, expert }: TensorDegree,
 ): DividedTraining {
   const divided = dividedGraph(training, bindings);
   const { division: pairs, whole } =
-    ways === 1 ? { division: undividedWork, whole: [] } : divideTensors(divided, ways);
+    ways === 1 ? { division: undividedWork, whole: [] } : divideTensors(divided, { ways, sharesHeads });
   const tensor: AxisDivision = {
     axis: 'tensor',
     ways,

@@ -69,6 +69,10 @@ export function factorOfParts(
   };
 }
 
+/** Whether an operator gives parts of a value along this axis. */
+export const isTakenApart = (divided: DividedGraph, operator: Operator, axis: number): boolean =>
+  takenParts(divided, operator)?.axis === axis;
+
 const statedSizes = ({ inputs }: Operator, count: number): readonly StatedSize[] =>
   Array.from({ length: count }, (_, element) =>
     inputs.length > 1

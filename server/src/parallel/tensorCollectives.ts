@@ -3,7 +3,7 @@
  *
  * Partial sums are added up behind the operator that gives them. What a divided operator reads whole gets a part of its gradient
  * from each worker, which are added up in backward, once for all that read it. With sequence parallelism the first become a
- * reduce-scatter and the second an all-gather with its reverse. Each is counted on the operator that needs it.
+ * reduce-scatter and the second an all-gather with its reverse. Heads that workers share are gathered before attention. Each is counted on the operator that needs it.
  * Sources: Shoeybi et al., arXiv:1909.08053, section 3; Korthikanti et al., arXiv:2205.05198, section 4.2.2;
  * NVIDIA/Megatron-LM, megatron/core/tensor_parallel/cross_entropy.py, for the loss.
  */
@@ -12,6 +12,7 @@ import type { Operator } from '../model/graph.ts';
 import { inputOf } from '../operators/operatorFacts.ts';
 import type { DividedGraph } from './boundMap.ts';
 import type { Division, MeshAxis } from './division.ts';
+import { projectionsRegrouped } from './sharedHeads.ts';
 
 export interface MeshCollective {
   /** Whose workers exchange. */
@@ -42,10 +43,11 @@ export interface TensorTraffic {
 /** `elementsOf`: of a value as the workers of a group together have it. */
 export function tensorTraffic(
   { training }: DividedGraph,
-  { values, operators }: Division,
+  division: Division,
   keepsGathered: boolean,
   elementsOf: (name: string) => number,
 ): TensorTraffic {
+  const { values, operators } = division;
   const { graph } = training.analysis;
   const { requiresGradient, tensors } = training;
   const collectives: MeshCollective[] = [];
@@ -56,6 +58,12 @@ export function tensorTraffic(
   /** Whole values of which divided operators have given a part of the gradient. */
   const reduced = new Set<string>();
   const gathered = new Map<string, number>();
+  for (const [operator, names] of projectionsRegrouped(training.analysis, division)) {
+    const elements = names.reduce((total, name) => total + elementsOf(name), 0);
+    add({ operator, pass: 'forward', collective: 'all-gather', elements });
+    if (names.some((name) => requiresGradient.has(name)))
+      add({ operator, pass: 'backward', collective: 'reduce-scatter', elements });
+  }
   for (const operator of graph.operators) {
     const { index } = operator;
     const divided = operators.get(index);

@@ -11,8 +11,8 @@
 import { isWeight, type Operator } from '../model/graph.ts';
 import { hasTrait } from '../operators/operatorFacts.ts';
 import type { BoundFactor, DividedGraph } from './boundMap.ts';
-import type { DividedFactor, Division, Split } from './division.ts';
-import { areParts, followSplit } from './followSplit.ts';
+import type { DividedFactor, Division, Regrouped, Split } from './division.ts';
+import { areParts, followSplit, type SplitRules } from './followSplit.ts';
 import { partsTakenBy } from './sideBySide.ts';
 
 export interface TensorParallel {
@@ -28,25 +28,28 @@ export interface WholeProduct {
   readonly barrier?: number;
 }
 
-export function divideTensors(divided: DividedGraph, ways: number): TensorParallel {
+export function divideTensors(divided: DividedGraph, rules: SplitRules): TensorParallel {
+  const { ways } = rules;
   const { graph } = divided.training.analysis;
   const values = new Map<string, Split>();
   const operators = new Map<number, DividedFactor>();
-  const division: Division = { values, operators };
+  const regrouped = new Map<string, Regrouped>();
+  const division: Division = { values, operators, regrouped };
   const reasons = new Map<number, Omit<WholeProduct, 'operator'>>();
-  for (const operator of graph.operators) {
+  const tryColumns = (operator: Operator): void => {
     const { index } = operator;
-    if (division.operators.has(index)) continue;
+    if (division.operators.has(index)) return;
     const factor = columnsOf(operator, divided);
-    if (factor === undefined) continue;
+    if (factor === undefined) return;
     const tried: Omit<DividedFactor, 'factor'>[] = fusedProducts
       .filter((within) => factor.size % (within * ways) === 0)
       .map((within) => ({ within }));
     for (let each = tried.shift(); each !== undefined; each = tried.shift()) {
-      const followed = followSplit(divided, ways, { operator: index, factor, ...each }, division);
+      const followed = followSplit(divided, rules, { operator: index, factor, ...each }, division);
       if (followed.kind === 'divided') {
         for (const [name, split] of followed.division.values) values.set(name, split);
         for (const [other, own] of followed.division.operators) operators.set(other, own);
+        for (const [name, own] of followed.division.regrouped ?? []) regrouped.set(name, own);
         break;
       }
       const barrier = graph.operators[followed.operator];
@@ -59,6 +62,14 @@ export function divideTensors(divided: DividedGraph, ways: number): TensorParall
         });
     }
     if (factor.size % ways !== 0) reasons.set(index, { reason: `${factor.size} does not divide by ${ways}` });
+  };
+  graph.operators.forEach(tryColumns);
+  // A projection of keys that stands before that of queries divides where their attention does.
+  if (regrouped.size > 0) graph.operators.forEach(tryColumns);
+  // What is kept is what a worker took of what was gathered.
+  for (const [name, { shared }] of regrouped) {
+    const split = values.get(name);
+    if (split !== undefined) values.set(name, { ...split, shared });
   }
   const whole = [...reasons].flatMap(([operator, reason]) =>
     division.operators.has(operator) ? [] : [{ operator, ...reason }],

@@ -73,7 +73,11 @@ export function divideTokens(divided: DividedGraph, ways: number, division: Divi
     for (const index of value.consumers) divide(index, name, place);
     if (value.producer !== undefined && !operators.has(value.producer)) divide(value.producer, name, place);
   }
-  return { values: splitAtLast(divided, values, operators), operators };
+  return {
+    values: splitAtLast(divided, values, operators),
+    operators,
+    ...(division.regrouped === undefined ? {} : { regrouped: division.regrouped }),
+  };
 }
 
 /** Rows that come out as they went in: nothing is contracted, no statistics are shared. */

@@ -1,7 +1,7 @@
 /** The training graph of one worker: operators of the shapes it computes, tensors as it holds them. */
 
-import { opsetOf } from '../analysis/inferGraph.ts';
 import type { Parameter, TrainingGraph } from '../analysis/modelAnalysis.ts';
+import { opsetOf } from '../analysis/opsetOf.ts';
 import { entryAt } from '../model/at.ts';
 import type { Attribute } from '../model/attribute.ts';
 import { foundEntries } from '../model/foundEntries.ts';
@@ -9,7 +9,7 @@ import type { Graph, Operator } from '../model/graph.ts';
 import { makeCostContext } from '../operators/context.ts';
 import type { BoundTensor, OperatorCost, SavedTensor } from '../operators/definition.ts';
 import { type BoundFactor, type BoundPlace, type DividedGraph, definitionOf } from './boundMap.ts';
-import { type AxisDivision, shareOf } from './division.ts';
+import { type AxisDivision, type DividedFactor, shareOf } from './division.ts';
 
 /** `gathered`: split values that are kept as operators read them whole over an axis, with the first that reads each. */
 export interface GatheredValues {
@@ -51,16 +51,18 @@ export function workerTraining(
   const blocks = foundEntries(
     (name) =>
       axes.reduce((tensor, own) => {
-        const axis = tensor && own.division.values.get(name)?.axis;
-        return tensor === undefined || axis === undefined ? tensor : blockOf(tensor, axis, own);
+        const split = own.division.values.get(name);
+        return tensor === undefined || split === undefined
+          ? tensor
+          : blockOf(tensor, split.axis, own, split.shared);
       }, tensors.get(name)),
     () => tensors.keys(),
   );
   const held = (parameter: Parameter): Parameter => {
-    const ways = axes.reduce(
-      (product, own) => (own.division.values.has(parameter.name) ? product * own.ways : product),
-      1,
-    );
+    const ways = axes.reduce((product, own) => {
+      const split = own.division.values.get(parameter.name);
+      return split === undefined ? product : (product * own.ways) / (split.shared ?? 1);
+    }, 1);
     const experts = axes.find((own) => own.axis === 'expert' && own.division.values.has(parameter.name));
     return ways === 1
       ? parameter
@@ -90,13 +92,17 @@ export function elementsOver(
   name: string,
 ): number {
   const { elements } = entryAt(training.tensors, name);
-  return axes.reduce((left, own) => (own.division.values.has(name) ? shareOf(left, own) : left), elements);
+  return axes.reduce((left, own) => {
+    const split = own.division.values.get(name);
+    return split === undefined ? left : shareOf(left, own, split.shared);
+  }, elements);
 }
 
 /** A factor of an operator, and over how many workers it is divided. */
 interface DividedPart extends Pick<AxisDivision, 'ways' | 'joins'> {
   readonly factor: BoundFactor;
   readonly within: number;
+  readonly shared?: DividedFactor['shared'];
 }
 
 const partsOf = (axes: readonly AxisDivision[], index: number): readonly DividedPart[] =>
@@ -107,10 +113,10 @@ const partsOf = (axes: readonly AxisDivision[], index: number): readonly Divided
 
 type Share = Pick<AxisDivision, 'ways' | 'joins'>;
 
-const blockOf = (tensor: BoundTensor, axis: number, share: Share): BoundTensor => ({
+const blockOf = (tensor: BoundTensor, axis: number, share: Share, shared?: number): BoundTensor => ({
   elementType: tensor.elementType,
-  dimensions: tensor.dimensions.map((size, each) => (each === axis ? shareOf(size, share) : size)),
-  elements: shareOf(tensor.elements, share),
+  dimensions: tensor.dimensions.map((size, each) => (each === axis ? shareOf(size, share, shared) : size)),
+  elements: shareOf(tensor.elements, share, shared),
 });
 
 /** By operator that is a mixture of experts: rows of the busiest worker over the mean. */
@@ -159,7 +165,14 @@ function keptAsRead(
 }
 
 const sharesOf = (parts: readonly DividedPart[]) =>
-  parts.map(({ factor, within, ways, joins }) => [within, ways, joins, factor.inputs, factor.outputs]);
+  parts.map(({ factor, within, ways, joins, shared }) => [
+    within,
+    ways,
+    joins,
+    shared,
+    factor.inputs,
+    factor.outputs,
+  ]);
 
 /** The cost of an operator on blocks of its tensors. */
 function costOfBlock(
@@ -175,7 +188,8 @@ function costOfBlock(
       let block = tensors.get(name);
       for (const part of parts) {
         const place = placesOf(part.factor).find((each) => each.tensor === tensor);
-        if (block !== undefined && place !== undefined) block = blockOf(block, place.axis, part);
+        if (block !== undefined && place !== undefined)
+          block = blockOf(block, place.axis, part, place.shared ?? part.shared);
       }
       return block;
     });
@@ -189,10 +203,10 @@ function costOfBlock(
       contents: operator.inputs.map((name, input) =>
         contents(name)?.map((size, element) =>
           parts.reduce((left, part) => {
-            const isStated = part.factor.sizes?.some(
+            const stated = part.factor.sizes?.find(
               (each) => each.kind === 'content' && each.input === input && each.element === element,
             );
-            return isStated === true ? shareOf(left, part) : left;
+            return stated === undefined ? left : shareOf(left, part, stated.shared ?? part.shared);
           }, size),
         ),
       ),
@@ -211,14 +225,14 @@ function costOfBlock(
 function dividedAttributes(
   before: Operator['attributes'],
   { sizes = [] }: BoundFactor,
-  share: Share,
+  share: DividedPart,
 ): Operator['attributes'] {
   const stated = sizes.flatMap((size) => (size.kind === 'attribute' ? [size] : []));
   if (stated.length === 0) return before;
   const attributes = new Map(before);
-  for (const { name, element } of stated) {
+  for (const { name, element, shared = share.shared } of stated) {
     const attribute = attributes.get(name);
-    const divided = attribute && dividedAttribute(attribute, element, share);
+    const divided = attribute && dividedAttribute(attribute, element, (size) => shareOf(size, share, shared));
     if (divided !== undefined) attributes.set(name, divided);
   }
   return attributes;
@@ -227,12 +241,12 @@ function dividedAttributes(
 function dividedAttribute(
   attribute: Attribute<Graph>,
   element: number | undefined,
-  share: Share,
+  part: (size: number) => number,
 ): Attribute<Graph> {
-  if (attribute.kind === 'int') return { ...attribute, value: shareOf(attribute.value, share) };
+  if (attribute.kind === 'int') return { ...attribute, value: part(attribute.value) };
   if (attribute.kind !== 'ints' || element === undefined) return attribute;
   return {
     ...attribute,
-    value: attribute.value.map((size, each) => (each === element ? shareOf(size, share) : size)),
+    value: attribute.value.map((size, each) => (each === element ? part(size) : size)),
   };
 }

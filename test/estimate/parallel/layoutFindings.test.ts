@@ -233,18 +233,21 @@ describe('layers that stay whole', () => {
     expect(finding?.message).toContain(
       '8 heads of keys and values do not divide by 16, so that attention stays whole',
     );
-    expect(finding?.message).not.toContain('Megatron-LM');
     const eight = costOf({}, { tensor: 8, microBatch: 1 });
     expect(eight.findings.map(({ code }) => code)).not.toContain('findings/unsplit-layers');
   });
 
-  it('with Megatron-LM, which copies heads of keys and values, the step may be shorter', () => {
+  it('with Megatron-LM GPUs share heads of keys and values, and attention is split', () => {
     const framework = { name: 'megatron', options: {} };
-    const finding = findingOf(
-      costOf({ framework }, { tensor: 16, microBatch: 1 }),
-      'findings/unsplit-layers',
+    const cost = costOf({ framework }, { tensor: 16, microBatch: 1 });
+    expect(findingOf(cost, 'findings/unsplit-layers')).toBeUndefined();
+    const finding = findingOf(cost, 'findings/replicated-heads');
+    expect(finding?.message).toContain(
+      'K/V heads replicated: the 16 GPUs of a group share 8 heads of keys and values, 2 GPUs each',
     );
-    expect(finding?.message).toContain('Megatron-LM copies such heads, which is not costed');
+    expect(finding?.fix).toContain('`tp=8`');
+    const eight = costOf({ framework }, { tensor: 8, microBatch: 1 });
+    expect(findingOf(eight, 'findings/replicated-heads')).toBeUndefined();
   });
 });
 

@@ -11,8 +11,9 @@ import { bytes, seconds } from '../../model/units.ts';
 import { keyHeadsOfAttention } from '../../parallel/contextParallel.ts';
 import { largestKind, shortageText } from '../findings/outOfMemory.ts';
 import { withRuntime } from '../memory/reservedMemory.ts';
+import { passesOf } from '../plan/stepPlan.ts';
 import { expertFindings } from './expertFindings.ts';
-import { exchangeTimeOf, type LaidOutStep } from './laidOutStep.ts';
+import { exchangeTimeOf, type LaidOutStep, stagesOf } from './laidOutStep.ts';
 import { launchBoundLayout } from './launchFindings.ts';
 import { wholeLayers } from './layersOfWorkers.ts';
 import { changed, fits, microBatchText, smallerMicroBatches, timeOf } from './otherLayouts.ts';
@@ -29,7 +30,7 @@ export function layoutFindings(step: LaidOutStep, exact: boolean): readonly Find
         ...expertFindings(step),
       ]
     : [];
-  return [...outOfMemory(step), ...waiting, ...unsplitLayers(step)];
+  return [...outOfMemory(step), ...waiting, ...(exact ? replicatedHeads(step) : []), ...unsplitLayers(step)];
 }
 
 function outOfMemory(step: LaidOutStep): readonly Finding[] {
@@ -279,11 +280,13 @@ function unsplitLayers(step: LaidOutStep): readonly Finding[] {
       return after !== undefined && wholeShare(after) < threshold;
     });
   const more = others.length === 0 ? '' : `, and ${formatCount(others.length)} more`;
-  const heads = keyHeadsOfAttention(step.training.analysis).find((each) => each % parallel.tensor !== 0);
+  const heads = sharesHeads(step)
+    ? undefined
+    : keyHeadsOfAttention(step.training.analysis).find((each) => each % parallel.tensor !== 0);
   const shared =
     heads === undefined
       ? ''
-      : `. ${formatCount(heads)} heads of keys and values do not divide by ${parallel.tensor}, so that attention stays whole${scenario.framework.name === 'megatron' ? '. Megatron-LM copies such heads, which is not costed: its step may be shorter' : ''}`;
+      : `. ${formatCount(heads)} heads of keys and values do not divide by ${parallel.tensor}, so that attention stays whole`;
   return [
     {
       code: 'findings/unsplit-layers',
@@ -297,6 +300,37 @@ function unsplitLayers(step: LaidOutStep): readonly Finding[] {
     },
   ];
 }
+
+/** Heads of keys and values that are fewer than the GPUs of a group, and what it costs that several compute with the same. */
+function replicatedHeads(step: LaidOutStep): readonly Finding[] {
+  const { parallel, plan, times, training } = step;
+  const { tensor } = parallel;
+  const heads = keyHeadsOfAttention(training.analysis).find((each) => each < tensor);
+  if (heads === undefined || !sharesHeads(step)) return [];
+  const { operators } = training.analysis.graph;
+  const time = stagesOf(plan, times.slowest).reduce((total, { plan: own, collectives }) => {
+    const gathers = collectives.filter(
+      ({ axis, operator }) => axis === 'tensor' && operators[operator]?.type === 'Attention',
+    );
+    return total + passesOf(own.scenario) * gathers.reduce((sum, each) => sum + each.time, 0);
+  }, 0);
+  const smaller = changed(step, { tensor: heads });
+  return [
+    {
+      code: 'findings/replicated-heads',
+      severity: 'information',
+      layer: '',
+      message: `K/V heads replicated: the ${tensor} GPUs of a group share ${formatCount(heads)} heads of keys and values, ${tensor / heads} GPUs each. Queries, keys and values are gathered for it, which takes ${formatPercent(time / times.step)} of the step (${formatTime(seconds(time))})`,
+      fix:
+        smaller !== undefined && fits(smaller) && smaller.times.step < times.step
+          ? `Use \`tp=${heads}\`, which takes ${timeOf(smaller)} a step of as many samples instead of ${timeOf(step)}`
+          : `No layout with \`tp=${heads}\` that fits is faster: leave it, or use a model with more heads of keys and values`,
+    },
+  ];
+}
+
+const sharesHeads = ({ scenario }: LaidOutStep): boolean =>
+  findFramework(scenario.framework.name)?.layout?.sharesHeads === true;
 
 const wholeLayersOf = ({ training, plan }: LaidOutStep) =>
   wholeLayers(training, [...plan.sharded.whole, ...plan.sharded.wholeSequence]);

@@ -7,6 +7,7 @@
  */
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
+import { findFramework } from '../../frameworks/registry.ts';
 import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
 import { itemAt } from '../../model/at.ts';
 import type { Estimate } from '../../model/estimate.ts';
@@ -58,6 +59,7 @@ export function* planParallel(
     ways: parallel.tensor,
     sequence: parallel.sequence,
     keepsGathered: parallel.gathered === 'keep',
+    sharesHeads: findFramework(scenario.framework.name)?.layout?.sharesHeads === true,
     context: { ways: parallel.context, exchange: parallel.contextExchange },
     expert: { ways: parallel.expert, imbalance: parallel.expertImbalance },
   });

@@ -16,7 +16,7 @@ import {
   type ScenarioRequest,
   type StageCut,
 } from '../../model/scenario.ts';
-import { headsOfAttention, sequencesOf } from '../../parallel/contextParallel.ts';
+import { headsOfAttention, keyHeadsOfAttention, sequencesOf } from '../../parallel/contextParallel.ts';
 import { expertsOverCopies, spansTensor } from '../../parallel/expertGroups.ts';
 import { expertCounts } from '../../parallel/expertParallel.ts';
 import { resolveStages } from '../../parallel/givenStages.ts';
@@ -245,6 +245,7 @@ const askedLayout = (
   parallel,
   blocks: cutsOf(analysis).length,
   heads: headsOfAttention(analysis),
+  keyHeads: keyHeadsOfAttention(analysis),
   options: optionValues(framework),
 });
 

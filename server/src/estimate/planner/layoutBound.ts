@@ -9,8 +9,10 @@
 
 import type { ParallelScenario } from '../../model/scenario.ts';
 import type { StepCost } from '../../model/stepCost.ts';
+import { expertsOverCopies } from '../../parallel/expertGroups.ts';
 import { runtimeReserve } from '../memory/reservedMemory.ts';
 import { copies, sharesUpdate } from './copyFrameworks.ts';
+import { tokensAreSplit } from './layoutCandidate.ts';
 
 export interface CostedLayout extends SharedDegrees {
   readonly pipeline: number;
@@ -78,7 +80,9 @@ export class LayoutBounds {
     const { parameters, gradients, optimizerState } = cost.totals.memory;
     const { gpus } = cost.scenario;
     // Experts are shared over fewer GPUs.
-    const sharers = gpus / (degrees.tensor * degrees.pipeline * degrees.expert);
+    const { tensor, pipeline, expert } = degrees;
+    const over = expertsOverCopies({ tensor, sequence: tokensAreSplit(tensor), expert });
+    const sharers = gpus / (tensor * pipeline * over);
     this.whole.set(copyKey(degrees), {
       bytes: parameters + gradients + likeShards * optimizerState * sharers,
       room: stateOf(cost).room,

@@ -53,6 +53,9 @@ export interface LayoutCandidate extends Degrees {
   readonly step: number;
 }
 
+/** Layouts with tensor parallelism split tokens between its pairs, too: nothing of a step is longer with it. */
+export const tokensAreSplit = (tensor: number): boolean => tensor > 1;
+
 /** Of a copy in a step. */
 export const samplesOf = ({ globalBatch, gpus }: LayoutSearch, degrees: Degrees): number =>
   globalBatch / (gpus / gpusPerCopy(degrees));
@@ -76,7 +79,7 @@ export function* candidateOf(
     parallel: {
       tensor,
       pipeline,
-      sequence: tensor > 1,
+      sequence: tokensAreSplit(tensor),
       microBatch,
       ...(context === 1 ? {} : { context }),
       ...(expert === 1 ? {} : { expert }),

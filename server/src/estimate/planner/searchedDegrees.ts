@@ -1,8 +1,9 @@
 /** The degrees and the frameworks that a search for layouts tries. */
 
 import { type FrameworkChoice, gpusPerCopy } from '../../model/scenario.ts';
+import { expertsOverCopies } from '../../parallel/expertGroups.ts';
 import { copies, shardedUpdate, shardedWeights } from './copyFrameworks.ts';
-import type { Degrees, LayoutSearch } from './layoutCandidate.ts';
+import { type Degrees, type LayoutSearch, tokensAreSplit } from './layoutCandidate.ts';
 
 /** From few GPUs of a copy to many. Groups of tensor parallelism stay within a node. */
 export function degreesOf(search: LayoutSearch): readonly Degrees[] {
@@ -20,8 +21,12 @@ export function degreesOf(search: LayoutSearch): readonly Degrees[] {
     )
     .flatMap((degrees) =>
       divisors
-        // Experts are shared by GPUs that add up gradients.
-        .filter((expert) => (gpus / (degrees.tensor * degrees.pipeline)) % expert === 0)
+        // Experts are shared by GPUs that add up gradients, and by those of groups of tensor parallelism.
+        .filter((expert) => {
+          const { tensor, pipeline } = degrees;
+          const over = expertsOverCopies({ tensor, sequence: tokensAreSplit(tensor), expert });
+          return (gpus / (tensor * pipeline)) % over === 0;
+        })
         .filter(
           (expert) => expert === 1 || (experts.length > 0 && experts.every((all) => all % expert === 0)),
         )

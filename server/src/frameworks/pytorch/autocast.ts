@@ -277,7 +277,7 @@ function promotes({ analysis, tensors }: TrainingGraph, input: string): boolean 
   return role === 'constant' ? tensor.elements > 1 : tensor.dimensions.length > 0;
 }
 
-/** The widest activation; parameters count only where there is no activation (an embedding's table). */
+/** The widest of what is computed or comes in; parameters count only where there is none of both (an embedding's table). */
 function widestInput(
   training: TrainingGraph,
   inputs: readonly string[],
@@ -286,7 +286,7 @@ function widestInput(
   let widest = 0;
   for (const input of inputs) {
     const value = training.analysis.graph.values.get(input);
-    if (value === undefined || value.role !== 'activation') continue;
+    if (value?.role !== 'activation' && value?.role !== 'input') continue;
     if (value.type.kind === 'tensor' && value.type.elementType !== 'float32') continue;
     widest = Math.max(widest, elementBytes.get(input) ?? 4);
   }

@@ -27,7 +27,7 @@ export function attentionShape(
   const name = composite?.roles.mask;
   const mask = training.tensors.get(name ?? '');
   const isFolded = hasFoldedTriangle(training, group);
-  if (scores === undefined || queries * columns === 0) return undefined;
+  if (scores === undefined || scores.elements === 0) return undefined;
   const sequences = scores.elements / (queries * columns);
   // A sink is a column of scores without a key.
   const keys = operators.some((index) => joinsSink(training, index)) ? columns - 1 : columns;

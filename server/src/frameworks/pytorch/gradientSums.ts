@@ -8,6 +8,7 @@
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { KernelEnvironment } from '../../hardware/kernelEnvironment.ts';
 import type { KernelWork } from '../../hardware/kernelWork.ts';
+import { entryAt, intAt } from '../../model/at.ts';
 import type { Graph, Operator } from '../../model/graph.ts';
 import { memoizeRecent } from '../../model/memoizeRecent.ts';
 import { isDifferentiableInput } from '../../operators/operatorFacts.ts';
@@ -56,7 +57,7 @@ export function addGradientSums(
       .map((name): KernelWork => {
         const producer = graph.values.get(name)?.producer;
         const bytesPerElement = producer === undefined ? 4 : (operators[producer]?.bytesPerElement ?? 4);
-        const elements = training.tensors.get(name)?.elements ?? 0;
+        const { elements } = entryAt(training.tensors, name);
         const sum = elementwiseKernel(3 * elements * bytesPerElement, elements, environmentOf(index));
         return { ...sum, purpose: 'gradient sum' };
       });
@@ -79,25 +80,18 @@ const storedTensors = memoizeRecent(
     }
     return stored;
   },
-  (known, asked) => known === asked,
 );
 
 /** By operator: the longest way to it from what comes in. Workers that share a graph have it in common. */
-const depthsOf = memoizeRecent(
-  (graph: Graph, _: 'depths'): Int32Array => longestWays(graph),
-  (known, asked) => known === asked,
-);
+const depthsOf = memoizeRecent((graph: Graph, _: 'depths'): Int32Array => longestWays(graph));
 
 function longestWays({ operators, values }: Graph): Int32Array {
   const depths = new Int32Array(operators.length);
-  for (let index = 0; index < operators.length; index += 1) {
-    let depth = 0;
-    for (const name of operators[index]?.inputs ?? none) {
+  for (const { index, inputs } of operators) {
+    for (const name of inputs) {
       const producer = values.get(name)?.producer;
-      const before = producer === undefined ? undefined : depths[producer];
-      if (before !== undefined && before >= depth) depth = before + 1;
+      if (producer !== undefined) depths[index] = Math.max(intAt(depths, index), intAt(depths, producer) + 1);
     }
-    depths[index] = depth;
   }
   return depths;
 }

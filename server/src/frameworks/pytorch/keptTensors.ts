@@ -1,6 +1,7 @@
 /** What autograd keeps from forward to backward, named so that the same memory is counted once. */
 
 import { isStoredTable } from '../../analysis/storedTable.ts';
+import { entryAt, itemAt } from '../../model/at.ts';
 import { bytesOnGpu } from '../../model/elementType.ts';
 import { isWeight, type Operator } from '../../model/graph.ts';
 import { bytes } from '../../model/units.ts';
@@ -18,9 +19,6 @@ export function keptForBackward(step: EagerStep, typed: TypedOperator): readonly
     (typed.operator.isInPlace ?? step.inPlace) && hasTrait(typed.operator, 'keeps-result-in-place');
   const own = isInPlace ? ofResult : typed.cost.saved;
   const saved = sumsBags(step, typed) ? keptOfBags(step, typed) : own;
-  const [first] = saved;
-  if (first === undefined) return noTensors;
-  if (saved.length === 1) return keptTensor(step, typed, first, 0);
   return saved.flatMap((tensor, index) => keptTensor(step, typed, tensor, index));
 }
 
@@ -42,9 +40,8 @@ export function keptByAutocast(
 
 function isTrainedMatrix({ training, storage }: EagerStep, name: string): boolean {
   const root = storage(name);
-  const tensor = training.tensors.get(root);
   const isTrained = training.analysis.graph.values.get(root)?.role === 'parameter';
-  return isTrained && tensor !== undefined && tensor.dimensions.length > 1;
+  return isTrained && entryAt(training.tensors, root).dimensions.length > 1;
 }
 
 /**
@@ -69,11 +66,10 @@ function sumsBags(
  * The bag of each row, where bags begin, how long they are, and where the greatest rows are, which `embedding_bag` keeps besides its
  * indices (PyTorch 2.13 derivatives.yaml; aten/src/ATen/native/cuda/EmbeddingBag.cu, `_embedding_bag_cuda`).
  */
-function keptOfBags({ training }: EagerStep, { operator, cost }: TypedOperator): readonly SavedTensor[] {
-  const result = training.tensors.get(operator.outputs[0] ?? '');
-  const rows = training.tensors.get(operator.inputs[2] ?? '')?.dimensions[0];
-  const bags = result?.dimensions[0];
-  if (result === undefined || rows === undefined || bags === undefined) return cost.saved;
+function keptOfBags({ training }: EagerStep, { operator }: TypedOperator): readonly SavedTensor[] {
+  const result = entryAt(training.tensors, operator.outputs[0] ?? '');
+  const rows = itemAt(entryAt(training.tensors, operator.inputs[2] ?? '').dimensions, 0);
+  const bags = itemAt(result.dimensions, 0);
   const count = rows + 2 * bags + (reductionOf(operator) === 'max' ? result.elements : 0);
   return [{ kind: 'extra', name: 'bags', traffic: { float32Elements: 0, fixedBytes: 8 * count } }];
 }
@@ -103,8 +99,7 @@ function keptTensor(
       },
     ];
   }
-  const name = (tensor.kind === 'input' ? operator.inputs : operator.outputs)[tensor.index];
-  if (name === undefined) return noTensors;
+  const name = itemAt(tensor.kind === 'input' ? operator.inputs : operator.outputs, tensor.index);
   const axes = tensor.kind === 'input' && tensor.index === 1 ? indicesOfAxes(step, operator) : undefined;
   if (axes !== undefined) return axes.flatMap((indices) => keptValue(step, typed, indices));
   const stack = tensor.kind === 'input' ? tensor.stack && { axes: tensor.stack } : undefined;
@@ -163,10 +158,9 @@ export function keptValue(
 ): readonly KeptTensor[] {
   const { training, types, storage } = step;
   const root = storage(name);
-  const value = training.analysis.graph.values.get(root);
-  const read = training.tensors.get(name);
-  const whole = training.tensors.get(root);
-  if (read === undefined || whole === undefined || value === undefined) return noTensors;
+  const value = entryAt(training.analysis.graph.values, root);
+  const read = entryAt(training.tensors, name);
+  const whole = entryAt(training.tensors, root);
   const computed = bytesPerElementOf(whole, type.bytesPerElement);
   const stored = bytesPerElementOf(whole, types.elementBytes.get(root) ?? 4);
   const bytesPerElement = type.readsAsStored ? stored : computed;

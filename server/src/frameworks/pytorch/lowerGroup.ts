@@ -4,7 +4,7 @@ import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { KernelsOfPass } from '../../composites/composite.ts';
 import type { KernelEnvironment } from '../../hardware/kernelEnvironment.ts';
 import type { KernelWork } from '../../hardware/kernelWork.ts';
-import { entryAt } from '../../model/at.ts';
+import { entryAt, itemAt } from '../../model/at.ts';
 import { distinct } from '../../model/distinct.ts';
 import { bytesOnGpu } from '../../model/elementType.ts';
 import type { Operator } from '../../model/graph.ts';
@@ -184,13 +184,12 @@ interface GatheredTensor {
 function gatheredTensor(training: TrainingGraph, group: FusedGroup): GatheredTensor | undefined {
   const { operators } = training.analysis.graph;
   for (const index of group.operators) {
-    const operator = operators[index];
-    const tensor = training.tensors.get(operator?.inputs[0] ?? '');
-    if (operator === undefined || tensor === undefined) continue;
-    const [images = 1, groups = 1] = tensor.dimensions;
-    const { elements } = tensor;
-    if (operator.type === 'InstanceNormalization') return { elements, rows: images * groups };
-    if (operator.type === 'GroupNormalization') return { elements, rows: images * groupsOf(operator) };
+    const operator = itemAt(operators, index);
+    const isWhole = operator.type === 'GroupNormalization';
+    if (!isWhole && operator.type !== 'InstanceNormalization') continue;
+    const { dimensions, elements } = entryAt(training.tensors, operator.inputs[0] ?? '');
+    const [images = 1, groups = 1] = dimensions;
+    return { elements, rows: images * (isWhole ? groupsOf(operator) : groups) };
   }
   return undefined;
 }

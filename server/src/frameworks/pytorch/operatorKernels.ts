@@ -2,6 +2,7 @@
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { ChannelSums, KernelWork, NormalizedRows, WindowPooling } from '../../hardware/kernelWork.ts';
+import { entryAt } from '../../model/at.ts';
 import type { Mode } from '../../model/scenario.ts';
 import { bytes, flops } from '../../model/units.ts';
 import type { KnownCost, Work } from '../../operators/definition.ts';
@@ -62,8 +63,7 @@ function windowPooling(
   pass: WindowPooling['pass'],
 ): WindowPooling | undefined {
   const kind = poolingKinds.get(operator.type);
-  const inputs = tensors.get(operator.inputs[0] ?? '')?.elements;
-  return kind === undefined || inputs === undefined ? undefined : { kind, pass, inputs };
+  return kind && { kind, pass, inputs: entryAt(tensors, operator.inputs[0] ?? '').elements };
 }
 
 /** Pooling of images by windows. */
@@ -82,10 +82,9 @@ function channelSumsOf(
   // cuDNN takes no bf16 (aten/src/ATen/native/Normalization.cpp, `use_cudnn`).
   const isOwn = environment.bf16 === true && type.bytesPerElement === 2;
   if (reads === undefined || (environment.layout !== 'channels-first' && !isOwn)) return undefined;
-  const input = tensors.get(operator.inputs[0] ?? '');
-  const channels = input?.dimensions[1];
-  if (input === undefined || channels === undefined || channels === 0) return undefined;
-  const images = input.dimensions[0] ?? 1;
+  const input = entryAt(tensors, operator.inputs[0] ?? '');
+  const [images = 1, channels = 0] = input.dimensions;
+  if (channels === 0) return undefined;
   return {
     pass,
     channels,
@@ -101,11 +100,8 @@ function normalizedRows(
   pass: NormalizedRows['pass'],
 ): NormalizedRows | undefined {
   const length = cost.forward.rowLength;
-  const elements = tensors.get(operator.inputs[0] ?? '')?.elements;
-  if (definitionOf(operator)?.pytorch.blockPerRow !== true || !length || elements === undefined) {
-    return undefined;
-  }
-  return { rows: elements / length, pass };
+  if (definitionOf(operator)?.pytorch.blockPerRow !== true || !length) return undefined;
+  return { rows: entryAt(tensors, operator.inputs[0] ?? '').elements / length, pass };
 }
 
 /** The kernels that the definition says, or one. */

@@ -9,6 +9,7 @@
  */
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
+import { itemAt } from '../../model/at.ts';
 import type { Operator } from '../../model/graph.ts';
 import { inPyTorch } from '../../operators/operatorFacts.ts';
 import type { FusedGroup } from './fusedGroups.ts';
@@ -74,8 +75,7 @@ interface Reader {
 function readersOf(training: TrainingGraph, name: string): readonly Reader[] {
   const { operators, values } = training.analysis.graph;
   return (values.get(name)?.consumers ?? []).flatMap((index): readonly Reader[] => {
-    const consumer = operators[index];
-    if (consumer === undefined) return [];
+    const consumer = itemAt(operators, index);
     return consumer.type === 'Identity'
       ? readersOf(training, consumer.outputs[0] ?? '')
       : [{ consumer, name }];

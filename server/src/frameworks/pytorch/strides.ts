@@ -1,5 +1,7 @@
 /** How tensors lie in memory: the distance between neighbours along each axis, in elements. */
 
+import { itemAt } from '../../model/at.ts';
+
 export interface Strided {
   readonly sizes: readonly number[];
   readonly strides: readonly number[];
@@ -22,8 +24,8 @@ export function liesInOrder({ sizes, strides }: Strided): boolean {
 }
 
 export const permuted = ({ sizes, strides }: Strided, order: readonly number[]): Strided => ({
-  sizes: order.map((axis) => sizes[axis] ?? 1),
-  strides: order.map((axis) => strides[axis] ?? 1),
+  sizes: order.map((axis) => itemAt(sizes, axis)),
+  strides: order.map((axis) => itemAt(strides, axis)),
 });
 
 /** A tensor repeated along axes of size 1 and along new ones before its own, where it has stride 0. */
@@ -50,13 +52,13 @@ export function stridesOfView(
   let run = 1;
   let innermost = strides.at(-1) ?? 1;
   for (let axis = sizes.length - 1; axis >= 0; axis -= 1) {
-    run *= sizes[axis] ?? 1;
+    run *= itemAt(sizes, axis);
     const outer = strides[axis - 1];
     if (outer !== undefined && (sizes[axis - 1] === 1 || outer === run * innermost)) continue;
     let covered = 1;
     while (next >= 0 && (covered < run || target[next] === 1)) {
       result[next] = covered * innermost;
-      covered *= target[next] ?? 1;
+      covered *= itemAt(target, next);
       next -= 1;
     }
     if (covered !== run) return undefined;
@@ -78,7 +80,7 @@ export function elementwiseStrides(operands: readonly Strided[], sizes: readonly
       const [one = 0, other = 0] = [strides[inner], strides[outer]];
       if (one === 0 || other === 0) continue;
       if (one !== other) return one < other;
-      if ((sizes[inner] ?? 1) > (sizes[outer] ?? 1)) return false;
+      if (itemAt(sizes, inner) > itemAt(sizes, outer)) return false;
     }
     return undefined;
   };
@@ -100,7 +102,7 @@ export function elementwiseStrides(operands: readonly Strided[], sizes: readonly
   let stride = 1;
   for (const axis of order) {
     strides[axis] = stride;
-    stride *= sizes[axis] ?? 1;
+    stride *= itemAt(sizes, axis);
   }
   return { sizes, strides };
 }

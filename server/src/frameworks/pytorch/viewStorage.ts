@@ -3,6 +3,7 @@
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import { isStoredTable } from '../../analysis/storedTable.ts';
 import { soleReader } from '../../composites/flow.ts';
+import { entryAt, itemAt } from '../../model/at.ts';
 import { isInteger } from '../../model/elementType.ts';
 import type { Graph, Operator } from '../../model/graph.ts';
 import type { KnownCost } from '../../operators/definition.ts';
@@ -180,10 +181,9 @@ function keysAsGiven(
   if (transpose === undefined || heads?.type !== 'Reshape') return undefined;
   if (composites.get(transpose.index)?.kind !== 'attention') return undefined;
   const order = permutationOf(transpose, 3);
-  const [images, count, size, keys] = tensors.get(heads.outputs[0] ?? '')?.dimensions ?? [];
-  if (order?.join() !== '0,2,1' || images === undefined || count === undefined) return undefined;
-  if (size === undefined || keys === undefined) return undefined;
-  const to = [images, count, keys, size];
+  const sizes = entryAt(tensors, heads.outputs[0] ?? '').dimensions;
+  if (order?.join() !== '0,2,1' || sizes.length !== 4) return undefined;
+  const to = [0, 1, 3, 2].map((axis) => itemAt(sizes, axis));
   const strides = stridesOfView(from, to);
   return strides && { sizes: to, strides };
 }

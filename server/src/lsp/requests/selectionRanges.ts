@@ -11,10 +11,13 @@ export const selectionRanges: Request = {
     connection.onSelectionRanges(
       handler('selection', [], ({ textDocument, positions }: SelectionRangeParams) => {
         const text = openTexts.of(textDocument.uri);
-        if (text === undefined) return [];
-        return positions.flatMap((position) => {
-          const spans = text.features.selection?.(text.document.offsetAt(position)) ?? [];
-          return toSelectionRange(spans.map((span) => rangeIn(text, span))) ?? [];
+        const selection = text?.features.selection;
+        if (text === undefined || selection === undefined) return [];
+        return positions.map((position) => {
+          const spans = selection(text.document.offsetAt(position));
+          // There is a range for each position, an empty one where nothing is to be selected. Source: LSP 3.17, "Selection Range Request".
+          const nothing = { range: { start: position, end: position } };
+          return toSelectionRange(spans.map((span) => rangeIn(text, span))) ?? nothing;
         });
       }),
     );

@@ -6,6 +6,7 @@ import { hasTrait } from '../../../operators/operatorFacts.ts';
 import { elementwiseKernel } from '../elementwiseKernel.ts';
 import { columnStages } from './columnStages.ts';
 import { type CompiledGraph, extra, piece } from './compiledGraph.ts';
+import { madeForBackward, offsetsOf } from './keptForBackward.ts';
 import type { Step } from './step.ts';
 
 export function forwardSteps(graph: CompiledGraph, copiesWeights: boolean): readonly Step[] {
@@ -73,13 +74,19 @@ function addSteps(graph: CompiledGraph, operator: Operator, steps: Step[], copie
       steps.push({
         ...common,
         kind: 'rows',
+        writes: [...writes, ...madeForBackward(graph, operator)],
         domain: Math.max(read, written),
         rowLength: graph.rowOf(operator),
         rowClass: graph.rowClassOf(operator),
       });
       return;
     case 'window':
-      steps.push({ ...common, kind: 'window', domain: written });
+      steps.push({
+        ...common,
+        kind: 'window',
+        writes: operator.type.includes('MaxPool') ? [...writes, offsetsOf(graph, operator)] : writes,
+        domain: written,
+      });
       return;
     case 'embedding':
       steps.push({
@@ -94,7 +101,12 @@ function addSteps(graph: CompiledGraph, operator: Operator, steps: Step[], copie
         addPieces(graph, operator, steps);
         return;
       }
-      steps.push({ ...common, kind: 'pointwise', domain: written });
+      steps.push({
+        ...common,
+        kind: 'pointwise',
+        writes: [...writes, ...madeForBackward(graph, operator)],
+        domain: written,
+      });
   }
 }
 

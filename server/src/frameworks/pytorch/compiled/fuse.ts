@@ -12,7 +12,7 @@
 
 import type { KernelEnvironment } from '../../../hardware/kernelEnvironment.ts';
 import type { KernelWork } from '../../../hardware/kernelWork.ts';
-import { intAt } from '../../../model/at.ts';
+import { entryAt, intAt, itemAt } from '../../../model/at.ts';
 import { bytes, flops } from '../../../model/units.ts';
 import type { Step } from './step.ts';
 
@@ -42,11 +42,10 @@ export function fuse(steps: readonly Step[], storage: Storage): FusedKernels {
     }
   }
   const levels = fusionLevelsOf(steps, producers, readers, storage);
-  const stored = storedValues(steps, levels, { producers, readers }, storage);
-  const isStored = (value: string): boolean => stored.has(value);
+  const stored = storedValues(steps, levels, readers, storage);
   const groups = new Groups(steps);
   unite(steps, levels, producers, groups, storage);
-  return kernelsOf(steps, groups, { producers, readers }, isStored, storage);
+  return kernelsOf(steps, groups, { producers, readers }, stored, storage);
 }
 
 type Links = {
@@ -61,7 +60,7 @@ type Links = {
 function storedValues(
   steps: readonly Step[],
   levels: Int32Array,
-  { producers, readers }: Links,
+  readers: Links['readers'],
   storage: Storage,
 ): ReadonlySet<string> {
   const stored = new Set<string>();
@@ -69,12 +68,9 @@ function storedValues(
   const tensors = new Map<string, number>();
   for (const [index, step] of steps.entries()) {
     let read = 0;
-    for (const value of step.reads) {
-      read += producers.has(value) && !stored.has(value) ? (tensors.get(value) ?? 1) : 1;
-    }
+    for (const value of step.reads) read += tensors.get(value) ?? 1;
     const isInlined = (reader: number): boolean => {
-      const next = steps[reader];
-      if (next === undefined) return true;
+      const next = itemAt(steps, reader);
       if (next.kind === 'extern' || next.kind === 'window') return false;
       if (next.kind === 'rows' && next.domain !== step.domain) return false;
       const isNear = levels[reader] === levels[index] && next.kind !== 'columns';
@@ -84,7 +80,7 @@ function storedValues(
       const own = readers.get(value) ?? [];
       const isAlone = own.length === 1 && step.kind === 'pointwise';
       const inlined = own.every(
-        (reader) => isInlined(reader) || (isAlone && steps[reader]?.kind === 'columns'),
+        (reader) => isInlined(reader) || (isAlone && itemAt(steps, reader).kind === 'columns'),
       );
       if (storage.isNeeded(value) || !inlined) stored.add(value);
       else tensors.set(value, read);
@@ -109,10 +105,10 @@ function fusionLevelsOf(
   for (const [index, step] of steps.entries()) {
     let level = 0;
     for (const value of step.reads) {
-      const producer = producers.get(value) ?? -1;
-      const before = steps[producer];
-      if (before === undefined || producer >= index) continue;
-      level = Math.max(level, intAt(levels, producer) + (endsLevel(before, step) ? 1 : 0));
+      const producer = producers.get(value);
+      if (producer === undefined) continue;
+      const behind = endsLevel(itemAt(steps, producer), step) ? 1 : 0;
+      level = Math.max(level, intAt(levels, producer) + behind);
     }
     levels[index] = level;
   }
@@ -122,7 +118,7 @@ function fusionLevelsOf(
     let earliest = Number.POSITIVE_INFINITY;
     for (const value of step.writes) {
       for (const reader of readers.get(value) ?? []) {
-        const behind = steps[reader]?.kind === 'window' ? 1 : 0;
+        const behind = itemAt(steps, reader).kind === 'window' ? 1 : 0;
         earliest = Math.min(earliest, intAt(levels, reader) - behind);
       }
     }
@@ -195,7 +191,7 @@ function kernelsOf(
   steps: readonly Step[],
   groups: Groups,
   { producers, readers }: Links,
-  isStored: (value: string) => boolean,
+  stored: ReadonlySet<string>,
   storage: Storage,
 ): FusedKernels {
   const kernels = new Map<number, KernelWork[]>();
@@ -229,13 +225,28 @@ function kernelsOf(
       return;
     }
     if (groups.of(producer) === group) return;
-    if (step.kind !== 'pointwise' || isStored(value) || hops > 16) found.add(value);
+    if (step.kind !== 'pointwise' || stored.has(value) || hops > 16) found.add(value);
     else for (const read of step.reads) inlined(read, group, found, hops + 1);
   };
+  const isNeeded = (value: string): boolean => readers.has(value) || storage.isNeeded(value);
+  /** Others are computed where they are read, or for nobody. */
+  const isKernel = ({ kind, writes }: Step): boolean =>
+    kind === 'columns' ||
+    (kind !== 'pointwise' && writes.some(isNeeded)) ||
+    writes.some((value) => stored.has(value));
+  const readBy = new Map<number, ReadonlySet<string>>();
   for (const [group, indices] of members) {
+    const own = indices.map((index) => itemAt(steps, index));
+    if (!own.some(isKernel)) continue;
     const read = new Set<string>();
-    let written = 0;
-    let isKernel = false;
+    for (const { reads } of own) for (const value of reads) inlined(value, group, read, 0);
+    readBy.set(group, read);
+  }
+  /** What a kernel reads, another has written: also one of its level that it could not be part of. */
+  const read = new Set([...readBy.values()].flatMap((own) => [...own]));
+  for (const [group, ownReads] of readBy) {
+    const indices = entryAt(members, group);
+    let size = 0;
     let operations = 0;
     let rowLength: number | undefined;
     let rowClass: Step['rowClass'];
@@ -243,32 +254,19 @@ function kernelsOf(
     let domain = 0;
     let isColumns = false;
     for (const index of indices) {
-      const step = steps[index];
-      if (step === undefined) continue;
+      const step = itemAt(steps, index);
       operations += step.operations;
       domain = Math.max(domain, step.domain);
       rowLength ??= step.rowLength;
       rowClass ??= step.rowClass;
-      for (const value of step.reads) inlined(value, group, read, 0);
-      if (step.kind === 'columns') {
-        isColumns = true;
-        isKernel = true;
-        stages = Math.max(stages, step.stages ?? 1);
-        for (const value of step.writes) written += storage.bytesOf(value);
-        continue;
-      }
-      const isRead = step.writes.some((value) => readers.has(value) || storage.isNeeded(value));
-      if (step.kind !== 'pointwise' && isRead) isKernel = true;
-      for (const value of step.writes) {
-        if (!isStored(value)) continue;
-        isKernel = true;
-        written += storage.bytesOf(value);
-      }
+      isColumns ||= step.kind === 'columns';
+      stages = Math.max(stages, step.stages ?? 1);
+      for (const value of step.writes)
+        if (step.kind === 'columns' || stored.has(value) || read.has(value)) size += storage.bytesOf(value);
     }
-    const last = steps[indices[indices.length - 1] ?? -1];
-    if (!isKernel || last === undefined || domain === 0) continue;
-    let size = written;
-    for (const value of read) size += storage.bytesOf(value);
+    if (domain === 0) continue;
+    const last = itemAt(steps, itemAt(indices, indices.length - 1));
+    for (const value of ownReads) size += storage.bytesOf(value);
     generated += stages;
     add(last.operator, [
       {

@@ -99,15 +99,11 @@ function askedBy(graph: CompiledGraph, operator: Operator): readonly Request[] {
   const [output = ''] = operator.outputs;
   if (part === 'window') {
     // Where the largest was: an offset of one byte (`_low_memory_max_pool_with_offsets`).
-    if (operator.type.includes('MaxPool')) {
-      return [request(extra(`${index}/offsets`, graph.elementsOf(output)), true)];
-    }
+    if (operator.type.includes('MaxPool')) return [request(offsetsOf(graph, operator), true)];
     // The partitioner takes the backward of other pooling for a library's, which reads the input as it is.
     return graph.readsOf(operator).map((name) => request(name, true));
   }
-  const isToldByResult = hasTrait(operator, 'threshold-of-result');
-  // One byte per element: whether a value is above a threshold.
-  const isThreshold = isToldByResult || hasTrait(operator, 'threshold');
+  const threshold = thresholdOf(graph, operator);
   return lowered.saved.flatMap((tensor): readonly Request[] => {
     if (tensor.weightCopy) return [tensor];
     const name = nameIn(tensor.key);
@@ -127,18 +123,36 @@ function askedBy(graph: CompiledGraph, operator: Operator): readonly Request[] {
         },
       ];
     }
-    if (isThreshold) {
-      // `threshold_backward` asks for the result, the others for what they were given.
-      const from = isToldByResult ? output : graph.eager.storage(operator.inputs[0] ?? '');
-      const mask = extra(`mask of ${from}`, graph.elementsOf(output));
-      return [{ key: mask, mustStay: false, from: [from] }];
-    }
+    if (threshold !== undefined) return [{ key: threshold.mask, mustStay: false, from: [threshold.of] }];
     if (part !== 'extern') return [request(name, false)];
     // A library reads it in the type that it computes in: a cast is stored for it.
     const isCast = tensor.bytes !== graph.bytesOf(name);
     return [isCast ? request(extra(name, tensor.bytes), true) : request(name, true)];
   });
 }
+
+/** One byte per element, whether a value is above a threshold: `threshold_backward` asks that of the result, others of what they were given. */
+function thresholdOf(
+  graph: CompiledGraph,
+  operator: Operator,
+): { readonly of: string; readonly mask: string } | undefined {
+  const [input = ''] = operator.inputs;
+  const [output = ''] = operator.outputs;
+  const isOfResult = hasTrait(operator, 'threshold-of-result');
+  if (!isOfResult && !hasTrait(operator, 'threshold')) return undefined;
+  const of = isOfResult ? output : graph.eager.storage(input);
+  return { of, mask: extra(`mask of ${of}`, graph.elementsOf(output)) };
+}
+
+/** What an operator can make for backward, beside what it gives. */
+export function madeForBackward(graph: CompiledGraph, operator: Operator): readonly string[] {
+  const threshold = thresholdOf(graph, operator);
+  return [...statisticsOf(graph, operator), ...(threshold === undefined ? [] : [threshold.mask])];
+}
+
+/** Of a pooling by maxima: where the largest of each window was. */
+export const offsetsOf = (graph: CompiledGraph, { index, outputs }: Operator): string =>
+  extra(`${index}/offsets`, graph.elementsOf(outputs[0]));
 
 /** What a result is computed from again: for a softmax also by two numbers of each row. */
 function inputsAgain(graph: CompiledGraph, operator: Operator): readonly string[] {

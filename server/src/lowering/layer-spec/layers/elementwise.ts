@@ -75,7 +75,8 @@ const square: LayerDefinition = {
   inputs: { names: ['input'], least: 1 },
   parameters: [],
   example: { inputs: { x: a }, call: 'square()' },
-  lower: (call) => call.emit('Mul', [call.inputs[0], call.inputs[0]]),
+  // `square` calls `pow`, which autocast widens (aten/src/ATen/native/UnaryOps.cpp).
+  lower: (call) => call.emit('Pow', [call.inputs[0], call.scalarConstant(2, 'float32')]),
 };
 
 const clamp: LayerDefinition = {

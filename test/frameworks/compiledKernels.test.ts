@@ -1,0 +1,145 @@
+/**
+ * Every kernel of small networks that `torch.compile` makes, by hand: what it reads and writes, each tensor once, and what forward keeps.
+ * Rules, PyTorch 2.13: torch/_inductor/scheduler.py (what is fused), ir.py (what is stored), torch/_functorch/partitioners.py (what is
+ * kept), torch/_inductor/graph.py, `decide_layout_opt` (images). Scales of a normalization are left out where backward reads them.
+ */
+
+import { expect, test } from 'vitest';
+import {
+  convolution,
+  elementwise,
+  kernelsOf,
+  matmul,
+  narrowed,
+  normalization,
+  reduction,
+} from '../support/kernelTable.ts';
+
+const compiled = { options: { compile: 'true' } };
+const inputs = ['x: float32[batch, 256]'];
+/** Elements of a batch of rows, of twice as many columns, and of a square weight. */
+const [rows, wide, square] = [2 * 256, 2 * 512, 256 * 256];
+
+test('a layer with a threshold keeps its result for the product behind it, and asks that', () => {
+  const layers = ['a: Linear(256, 512)', 'r: ReLU()', 'b: Linear(512, 256, bias=False)', 's: add(b, x)'];
+  expect(kernelsOf(inputs, layers, compiled)).toEqual([
+    // The gradient of a bias of 512 is a sum of what backward of the threshold wrote for the products.
+    `Gemm fp32 4 | F ${matmul(4 * (rows + 2 * square + 512 + wide))} | D ${reduction(4 * (wide + 512))}` +
+      ` | W ${matmul([4 * (rows + wide + 2 * square) + 4 * (wide + 512), '×2'])} | S x:${4 * rows} ${4 * rows}`,
+    `Relu fp32 4 | F ${elementwise(8 * wide)} | D ${elementwise(12 * wide)}`,
+    `Gemm fp32 4 | F ${matmul(4 * (wide + 2 * square + rows))} | D ${matmul(4 * (rows + 2 * square + wide))}` +
+      ` | W ${matmul(4 * (wide + 2 * square + rows))} | S r/Relu:${4 * wide} ${4 * wide}`,
+    `Add fp32 4 | F ${elementwise(12 * rows)}`,
+  ]);
+});
+
+test('a normalization and dropout are one kernel, which writes what backward needs of both', () => {
+  const layers = [
+    'a: Linear(256, 256, bias=False)',
+    'n: LayerNorm(256)',
+    'd: Dropout(0.1)',
+    'o: Linear(256, 256, bias=False)',
+  ];
+  const product = matmul(4 * (2 * rows + square));
+  // A mean and a deviation of each row; a byte of each element.
+  const [statistics, mask] = [2 * 8, rows];
+  expect(kernelsOf(inputs, layers, compiled)).toEqual([
+    `Gemm fp32 4 | F ${product} | W ${product} | S x:${4 * rows} ${4 * rows}`,
+    // Gradient, mask, input and statistics are read for what is handed back, and again for the sums of both parameters.
+    `LayerNormalization fp32 4 | D ${normalization([4 * 3 * rows + mask + statistics, 'r256'])},` +
+      ` ${reduction(4 * 2 * rows + mask + statistics + 4 * 2 * 256)}` +
+      ` | S 1/1/statistics#${statistics}:${statistics} ${statistics}, a/Gemm:${4 * rows} ${4 * rows}`,
+    // The kernel belongs to its last step: input and parameters are read.
+    `Dropout fp32 4 | F ${normalization([4 * 2 * rows + 4 * 2 * 256 + mask + statistics, 'r256'])}` +
+      ` | S 2/0/mask#${mask}:${mask} ${mask}`,
+    `Gemm fp32 4 | F ${product} | D ${product} | W ${product} | S d/Dropout:${4 * rows} ${4 * rows}`,
+  ]);
+});
+
+test('an activation and a scale are computed again in backward of the softmax behind them', () => {
+  const layers = [
+    'a: Linear(256, 256, bias=False)',
+    'g: GELU()',
+    'w: Parameter(256)',
+    'm: mul(g, w)',
+    't: softmax(dim=-1)',
+    'o: Linear(256, 256, bias=False)',
+  ];
+  const product = matmul(4 * (2 * rows + square));
+  expect(kernelsOf(inputs, layers, compiled)).toEqual([
+    `Gemm fp32 4 | F ${product} | W ${product} | S x:${4 * rows} ${4 * rows}`,
+    // Gradient and result of the softmax and the activation's input are read; the gradient behind the scale is stored for its sum, and
+    // the one before the activation for the products.
+    `Gelu fp32 4 | D ${reduction([4 * 5 * rows, 'r256'])} | S a/Gemm:${4 * rows} ${4 * rows}`,
+    `Mul fp32 4 | D ${reduction(4 * 2 * rows + 4 * 256)}`,
+    `Softmax fp32 4 | F ${reduction([4 * 2 * rows + 4 * 256, 'r256'])} | S t/Softmax:${4 * rows} ${4 * rows}`,
+    `Gemm fp32 4 | F ${product} | D ${product} | W ${product}`,
+  ]);
+});
+
+test('in bf16 what lies between products is computed in fp32 and stored as they read it', () => {
+  const layers = [
+    'a: Linear(256, 256, bias=False)',
+    'g: GELU()',
+    'o: Linear(256, 256, bias=False)',
+    's: softmax(dim=-1)',
+  ];
+  const product = matmul(2 * (2 * rows + square));
+  const kept = (name: string): string => `${name}:${2 * rows} ${2 * rows}`;
+  expect(kernelsOf(inputs, layers, { ...compiled, precision: 'bf16' }).slice(1)).toEqual([
+    // Both ways in two bytes: input and result, and with the gradient.
+    `Gelu fp32 2 | F ${elementwise(2 * 2 * rows)} | D ${elementwise(2 * 3 * rows)} | S ${kept('a/Gemm')}`,
+    // The weight is cast before, and its gradient behind.
+    `Gemm bf16 2 | F ${narrowed(square)}, ${product} | D ${product}, ${narrowed(square)} | W ${product}` +
+      ` | S o.weight:2 ${2 * square}, ${kept('g/Gelu')}`,
+    // The result goes to the caller, and is kept; its gradient is written in two bytes for the products.
+    `Softmax fp32 4 | F ${reduction([2 * rows + 4 * rows, 'r256'])}` +
+      ` | D ${reduction([4 * rows + 4 * rows + 2 * rows, 'r256'])} | S s/Softmax:${4 * rows} ${4 * rows}`,
+  ]);
+});
+
+test('images: masks and places of maxima are a byte each, and wide convolutions lie channels last', () => {
+  const layers = [
+    'a: Conv2d(16, 128, 3, padding=1, bias=False)',
+    'r: ReLU()',
+    'p: MaxPool2d(2)',
+    'c: Conv2d(128, 128, 1, bias=False)',
+  ];
+  const [x, filter, image, pooled, point] = [
+    2 * 16 * 64,
+    128 * 16 * 9,
+    2 * 128 * 64,
+    2 * 128 * 16,
+    128 * 128,
+  ];
+  const [first, last] = [convolution(4 * (x + filter + image)), convolution(4 * (2 * pooled + point))];
+  expect(kernelsOf(['x: float32[batch, 16, 8, 8]'], layers, compiled)).toEqual([
+    // The image that comes in and the filter are copied in each step; one of a single pixel lies the same either way.
+    `Conv tf32 4 | F ${elementwise(8 * x, 8 * filter)}, ${first} | W ${first} | S x:${4 * x} ${4 * x}`,
+    `Relu fp32 4 | F ${elementwise(8 * image + image)} | D ${elementwise(8 * image + image)}` +
+      ` | S mask of r/Relu#${image}:${image} ${image}`,
+    // Backward fills the gradient with zeros, and adds what is read at its places.
+    `MaxPool fp32 4 | F ${elementwise(4 * (image + pooled) + pooled)}` +
+      ` | D ${elementwise(4 * image)}, ${reduction(4 * pooled + pooled + 4 * image)}` +
+      ` | S 2/offsets#${pooled}:${pooled} ${pooled}`,
+    `Conv tf32 4 | F ${last} | D ${last} | W ${last} | S p/MaxPool:${4 * pooled} ${4 * pooled}`,
+  ]);
+  // Narrow ones stay as they are.
+  const narrow = ['a: Conv2d(16, 32, 3, padding=1, bias=False)', 'r: ReLU()'];
+  expect(kernelsOf(['x: float32[batch, 16, 8, 8]'], narrow, compiled)[0]).not.toContain('elementwise');
+});
+
+test('inference keeps nothing, and writes nothing for backward', () => {
+  const layers = [
+    'a: Linear(256, 256, bias=False)',
+    'n: LayerNorm(256)',
+    'd: Dropout(0.1)',
+    'o: Linear(256, 256, bias=False)',
+  ];
+  const product = matmul(4 * (2 * rows + square));
+  expect(kernelsOf(inputs, layers, { ...compiled, mode: 'inference' })).toEqual([
+    `Gemm fp32 4 | F ${product}`,
+    `LayerNormalization fp32 4 | F ${normalization([4 * 2 * rows + 4 * 2 * 256, 'r256'])}`,
+    `Gemm fp32 4 | F ${product}`,
+  ]);
+});
