@@ -6,7 +6,7 @@
  */
 
 import { type Dimension, equalDimensions } from '../model/dimension.ts';
-import { type Graph, isKnownShape, isWeight, type Layer, type Operator, type Value } from '../model/graph.ts';
+import { type Graph, isWeight, knownShapeOf, type Layer, type Operator, type Value } from '../model/graph.ts';
 import { hasTrait } from '../operators/operatorFacts.ts';
 import type { Folded, ModelAnalysis } from './modelAnalysis.ts';
 import { type CostingPlan, planWithLoss } from './planCosting.ts';
@@ -44,7 +44,7 @@ export function tokenLogits(whole: ModelAnalysis): Logits | undefined {
   const tables = tablesOf(graph);
   return graph.outputs
     .flatMap((name) => {
-      const shape = shapeOf(graph, name);
+      const shape = knownShapeOf(graph, name);
       const classes = shape?.at(-1);
       if (shape === undefined || classes === undefined || shape.length < 2) return [];
       if (!tables.some((rows) => equalDimensions(rows, classes)) || !isProduct(graph, name)) return [];
@@ -63,9 +63,9 @@ export function tokensOfLastLogits(whole: ModelAnalysis, { shape }: Logits): Dim
   const classes = shape[2];
   for (const { type, inputs } of graph.operators) {
     const [table = '', tokens = ''] = inputs;
-    const [rows] = shapeOf(graph, table) ?? [];
+    const [rows] = knownShapeOf(graph, table) ?? [];
     if (type !== 'Gather' || rows === undefined || classes === undefined) continue;
-    const read = equalDimensions(rows, classes) ? shapeOf(graph, tokens)?.at(-1) : undefined;
+    const read = equalDimensions(rows, classes) ? knownShapeOf(graph, tokens)?.at(-1) : undefined;
     if (read !== undefined && read !== 1) return read;
   }
   return undefined;
@@ -80,7 +80,7 @@ export function anyLogits(whole: ModelAnalysis): Logits | undefined {
   const { graph } = analysis;
   return graph.outputs
     .flatMap((name) => {
-      const shape = shapeOf(graph, name);
+      const shape = knownShapeOf(graph, name);
       if (shape === undefined || shape.length < 2 || graph.values.get(name)?.producer === undefined)
         return [];
       const axis = shape.length === 3 ? 2 : 1;
@@ -223,16 +223,11 @@ function freeLayer(layers: readonly Layer[]): string {
   return name;
 }
 
-function shapeOf(graph: Graph, name: string): readonly Dimension[] | undefined {
-  const type = graph.values.get(name)?.type;
-  return type?.kind === 'tensor' && isKnownShape(type.shape) ? type.shape : undefined;
-}
-
 /** Rows of the weights that rows are looked up in. */
 const tablesOf = (graph: Graph): readonly Dimension[] =>
   graph.operators.flatMap(({ type, inputs: [table = ''] }) => {
     if (type !== 'Gather' || !isWeight(graph.values.get(table)?.role)) return [];
-    const shape = shapeOf(graph, table);
+    const shape = knownShapeOf(graph, table);
     return shape?.length === 2 && shape[0] !== undefined ? [shape[0]] : [];
   });
 

@@ -10,6 +10,7 @@ import type { Attribute, TensorLiteral } from '../model/attribute.ts';
 import { isFloatingPoint } from '../model/elementType.ts';
 import { renameGraph } from './renameNode.ts';
 import { holdsGraph } from './subgraphs.ts';
+import { unusedName } from './unusedName.ts';
 
 /** The graph without weights in its subgraphs; the same object where there are none. */
 export function hoistInitializers(graph: OnnxGraph): OnnxGraph {
@@ -59,11 +60,4 @@ function bodyWithoutWeights(given: OnnxGraph, taken: Set<string>, found: TensorL
     (name) => names.get(name) ?? name,
     (name) => ({ kind: 'reference', value: name }),
   );
-}
-
-function unusedName(name: string, taken: ReadonlySet<string>): string {
-  if (!taken.has(name)) return name;
-  let count = 2;
-  while (taken.has(`${name}#${count}`)) count += 1;
-  return `${name}#${count}`;
 }

@@ -7,6 +7,7 @@
 
 import type { OnnxGraph, OnnxValueInfo } from '../formats/onnx/syntax.ts';
 import type { TensorLiteral } from '../model/attribute.ts';
+import { countElements } from '../model/countElements.ts';
 import type { Graph, Operator, TensorContent, Value, ValueType } from '../model/graph.ts';
 import { hasTrait } from '../operators/operatorFacts.ts';
 import { reconcileTypes } from './declaredTypes.ts';
@@ -246,7 +247,7 @@ function defineInitializers(source: OnnxGraph, drafts: Map<string, Draft>, kinds
 function contentOfLiteral(literal: TensorLiteral): { readonly content?: TensorContent } {
   const { elements, dimensions } = literal;
   // A payload that does not fill its dimensions says nothing reliable about either.
-  if (elements === undefined || elements.length !== dimensions.reduce((a, b) => a * b, 1)) return {};
+  if (elements === undefined || elements.length !== countElements(dimensions)) return {};
   return { content: { shape: dimensions, elements } };
 }
 

@@ -8,6 +8,7 @@
 
 import type { TensorLiteral } from '../model/attribute.ts';
 import { isAnonymousTensor } from '../model/tensorNames.ts';
+import { areAlike } from './areAlike.ts';
 import { calledModules } from './calledModules.ts';
 import type { FlatNode, StoredGraph } from './expandFunctions.ts';
 
@@ -65,6 +66,3 @@ function copiesIn(
   );
   return isProved ? pairs.map(({ own, other }) => [own.name, other.name] as const) : [];
 }
-
-const areAlike = (left: TensorLiteral, right: TensorLiteral): boolean =>
-  left.elementType === right.elementType && left.dimensions.join() === right.dimensions.join();

@@ -15,6 +15,7 @@ import { placeholdersOfProgram, readByCall } from '../formats/onnx/recordedCalls
 import type { OnnxNode } from '../formats/onnx/syntax.ts';
 import type { TensorLiteral } from '../model/attribute.ts';
 import { isAnonymousTensor } from '../model/tensorNames.ts';
+import { areAlike } from './areAlike.ts';
 import type { FlatNode, StoredGraph } from './expandFunctions.ts';
 import { qualifiedName } from './moduleScope.ts';
 
@@ -98,9 +99,6 @@ function ownWeight(
   const isCalled = placeholders !== undefined && readByCall(node, placeholders)?.includes(source) === true;
   return isCalled || source === `${qualifiedName(scope)}.weight` ? source : undefined;
 }
-
-const areAlike = (left: TensorLiteral, right: TensorLiteral): boolean =>
-  left.elementType === right.elementType && left.dimensions.join() === right.dimensions.join();
 
 function areTransposed(tensor: TensorLiteral, original: TensorLiteral): boolean {
   const [rows, columns] = tensor.dimensions;

@@ -8,6 +8,7 @@
 
 import { placeholdersOfProgram, readByCall } from '../formats/onnx/recordedCalls.ts';
 import type { OnnxGraph, OnnxNode } from '../formats/onnx/syntax.ts';
+import { lastOfName, moduleOfName } from '../model/tensorNames.ts';
 import { scopeListOf } from './moduleScope.ts';
 
 export interface MergedCall {
@@ -27,7 +28,7 @@ export function mergedCalls(graph: OnnxGraph, lost: ReadonlySet<string>): readon
   if (placeholders === undefined || lost.size === 0) return [];
   const leaves = new Map<string, Set<string>>();
   for (const name of placeholders.values()) {
-    const module = moduleOf(name);
+    const module = moduleOfName(name);
     leaves.set(module, (leaves.get(module) ?? new Set()).add(name.slice(module.length + 1)));
   }
   const operatorsOf = new Map<string, OnnxNode[]>();
@@ -82,20 +83,20 @@ function moduleOfCall(
   taken: ReadonlySet<string>,
 ): string | undefined {
   const [read = ''] = readByCall(kept, placeholders) ?? [];
-  const own = moduleOf(read);
+  const own = moduleOfName(read);
   const wanted = [...(leaves.get(own) ?? [])].sort().join();
   const around = new Set(
     readers
       .flatMap((node) => scopeListOf(node)?.names.slice(0, -1) ?? [])
-      .flatMap((name) => [name, moduleOf(name)]),
+      .flatMap((name) => [name, moduleOfName(name)]),
   );
   const modules = [...lost].filter(
     (module) =>
       !taken.has(module) &&
-      around.has(moduleOf(module)) &&
+      around.has(moduleOfName(module)) &&
       [...(leaves.get(module) ?? [])].sort().join() === wanted,
   );
-  const alike = modules.filter((module) => lastOf(module) === lastOf(own));
+  const alike = modules.filter((module) => lastOfName(module) === lastOfName(own));
   if (modules.length === 1) return modules[0];
   return alike.length === 1 ? alike[0] : undefined;
 }
@@ -113,6 +114,3 @@ export function callOf({
 
 /** `layer_norm` of `layer_norm_4`: calls of one function are numbered (torch.fx, `_Namespace.create_name`). */
 export const kindOf = (name: string): string => name.replace(/_\d+$/, '');
-
-const moduleOf = (name: string): string => name.slice(0, Math.max(0, name.lastIndexOf('.')));
-const lastOf = (name: string): string => name.slice(name.lastIndexOf('.') + 1);

@@ -9,6 +9,7 @@
 
 import type { OnnxNode } from '../formats/onnx/syntax.ts';
 import type { TensorLiteral } from '../model/attribute.ts';
+import { countElements } from '../model/countElements.ts';
 import type { FlatNode, StoredGraph } from './expandFunctions.ts';
 
 export function restoreTables(stored: StoredGraph): StoredGraph {
@@ -57,9 +58,7 @@ function restore(
   const { isBroadcast, lookup } = repeats;
   const slice = isBroadcast ? [1, ...dimensions.slice(1)] : dimensions;
   const width = slice[lookup?.axis ?? 0] ?? 1;
-  const isCertain =
-    lookup === undefined ||
-    isTableOfOffsets(lookup.distinct, slice.reduce((all, size) => all * size, 1) / width);
+  const isCertain = lookup === undefined || isTableOfOffsets(lookup.distinct, countElements(slice) / width);
   // A table that nothing is recorded of may be computed, but for the one form that programs train.
   if (origin.parameter === undefined && !(isCertain && lookup !== undefined)) return undefined;
   const trained = lookup === undefined ? slice : [lookup.distinct, width];

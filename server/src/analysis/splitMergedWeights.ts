@@ -26,6 +26,7 @@ import { inputOf, isWeightInput } from '../operators/operatorFacts.ts';
 import { calledModules } from './calledModules.ts';
 import type { FlatNode, StoredGraph } from './expandFunctions.ts';
 import { holdsGraph } from './subgraphs.ts';
+import { unusedName } from './unusedName.ts';
 
 export const splitMergedWeights = (stored: StoredGraph): StoredGraph => splitByModule(splitByName(stored));
 
@@ -388,10 +389,3 @@ const isUniform = ({ elements, origin }: TensorLiteral): boolean | undefined =>
 
 const wideAxes = ({ dimensions }: TensorLiteral): number =>
   dimensions.filter((dimension) => dimension !== 1).length;
-
-function unusedName(name: string, taken: ReadonlySet<string>): string {
-  if (!taken.has(name)) return name;
-  let count = 2;
-  while (taken.has(`${name}#${count}`)) count += 1;
-  return `${name}#${count}`;
-}

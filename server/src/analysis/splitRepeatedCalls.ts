@@ -10,6 +10,7 @@
 
 import { argumentsOfCall, placeholdersOfProgram } from '../formats/onnx/recordedCalls.ts';
 import type { OnnxGraph, OnnxNode } from '../formats/onnx/syntax.ts';
+import { moduleOfName } from '../model/tensorNames.ts';
 import type { FlatNode } from './expandFunctions.ts';
 import { argumentsOfInputs, callsOf, isDetachment } from './recordedDetachments.ts';
 import { callOf, kindOf } from './recordedMerges.ts';
@@ -305,7 +306,7 @@ function otherModules(
   const placeholderOf = new Map([...placeholders].map(([placeholder, target]) => [target, placeholder]));
   return ({ read }) => {
     const targets = read.flatMap((name) => placeholders.get(name) ?? []);
-    const own = moduleOf(targets[0] ?? '');
+    const own = moduleOfName(targets[0] ?? '');
     const path = own.split('.');
     const ends = (module: string): number => commonEnd(module.split('.'), path);
     const fits = [...lost].filter(
@@ -327,8 +328,6 @@ function otherModules(
     );
   };
 }
-
-const moduleOf = (name: string): string => name.slice(0, Math.max(0, name.lastIndexOf('.')));
 
 function commonEnd(one: readonly string[], other: readonly string[]): number {
   let length = 0;

@@ -3,6 +3,7 @@
  * long, sends what is no event, or is cancelled. Knows nothing of what is measured.
  */
 
+import { jsonOrUndefined } from '../formats/parseJson.ts';
 import {
   type BenchmarkEvent,
   benchmarkEventSchema,
@@ -229,12 +230,12 @@ function reachedBy(launcher: readonly string[], { machine, ...event }: DeviceEve
 }
 
 function parseEvent(line: string): BenchmarkEvent | undefined {
-  return benchmarkEventSchema.safeParse(parseJson(line)).data;
+  return benchmarkEventSchema.safeParse(jsonOrUndefined(line)).data;
 }
 
 /** A hello of another version may not fit this version's schema, and is still better named as such. */
 function protocolProblem(line: string): string {
-  const event = parseJson(line);
+  const event = jsonOrUndefined(line);
   if (typeof event === 'object' && event !== null && 'protocol' in event) {
     const { protocol } = event;
     if (typeof protocol === 'number' && protocol !== protocolVersion) {
@@ -242,14 +243,6 @@ function protocolProblem(line: string): string {
     }
   }
   return notAnEvent(line);
-}
-
-function parseJson(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
 }
 
 const noTorch = { event: 'error', kind: 'torch-missing', message: 'no module named torch' } as const;

@@ -1,6 +1,6 @@
 /** A tensor whose end along an axis comes before its beginning, which ONNX has no operator for. */
 
-import { type Graph, isKnownShape } from '../model/graph.ts';
+import { knownShapeOf } from '../model/graph.ts';
 import type { CompositePattern } from './composite.ts';
 import { matchOf, producerOf, scalarOf, soleReader } from './flow.ts';
 
@@ -21,7 +21,7 @@ export const roll: CompositePattern = {
     if (beginning.inputs[0] !== source || scalarOf(graph, beginning.inputs[1]) !== 0) return undefined;
     if (scalarOf(graph, end.inputs[1]) === 0) return undefined;
     if (soleReader(graph, last) !== concat || soleReader(graph, first) !== concat) return undefined;
-    const [whole, ...parts] = [source, last, first].map((name) => sizesOf(graph, name));
+    const [whole, ...parts] = [source, last, first].map((name) => knownShapeOf(graph, name));
     const axes = whole?.flatMap((size, axis) => (parts.some((part) => part?.[axis] !== size) ? [axis] : []));
     const [axis] = axes ?? [];
     if (whole === undefined || axes?.length !== 1 || axis === undefined) return undefined;
@@ -32,8 +32,3 @@ export const roll: CompositePattern = {
     return matchOf(order, { input: source }, 'assumed-one');
   },
 };
-
-function sizesOf({ values }: Graph, name: string) {
-  const type = values.get(name)?.type;
-  return type?.kind === 'tensor' && isKnownShape(type.shape) ? type.shape : undefined;
-}

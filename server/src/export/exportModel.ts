@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { type FoundPython, findPythons } from '../benchmark/findPythons.ts';
 import { defaultPython } from '../benchmark/followRunner.ts';
 import { startRunner } from '../benchmark/runnerProcess.ts';
+import { jsonOrUndefined } from '../formats/parseJson.ts';
 import { type ExportFailureKind, failureText, refusals } from './exportFailure.ts';
 
 export interface ExportRequest {
@@ -95,7 +96,7 @@ export function exportModel(request: ExportRequest, options: ExportOptions): Pro
     };
     const runner = startRunner(python, [options.script], JSON.stringify(request), {
       line(text) {
-        const event = exportEventSchema.safeParse(parseJson(text)).data;
+        const event = exportEventSchema.safeParse(jsonOrUndefined(text)).data;
         if (event === undefined)
           return stop(failed('crash', `it sent a line that is no event: ${text.slice(0, 200)}`));
         if (event.event === 'progress') {
@@ -137,12 +138,4 @@ async function otherPythons(options: ExportOptions, failed: ExportOutcome): Prom
   const others =
     usable.length === 0 ? 'No Python with torch was found on PATH' : `With torch: ${usable.join(', ')}`;
   return { ...failed, message: `${failed.message}. ${others}` };
-}
-
-function parseJson(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
 }

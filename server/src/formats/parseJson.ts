@@ -17,5 +17,11 @@ export function parseJson(text: string): ParsedJson {
   }
 }
 
+/** What a text holds, such as a line that a process prints; `undefined` where that is no JSON. */
+export function jsonOrUndefined(text: string): unknown {
+  const parsed = parseJson(text);
+  return 'value' in parsed ? parsed.value : undefined;
+}
+
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

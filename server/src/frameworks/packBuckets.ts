@@ -25,17 +25,9 @@ export function packBuckets(
   limits: readonly number[],
   wireBytesPerElement?: number,
 ): readonly Bucket[] {
-  const buckets: Bucket[] = [];
-  let open: Gradient[] = [];
-  let size = 0;
-  const close = (): void => {
-    if (open.length > 0) buckets.push(bucketOf(open, size));
-    open = [];
-    size = 0;
-  };
+  const { buckets, add, close } = openBuckets(wireBytesPerElement);
   for (const gradient of gradients) {
-    open.push(gradient);
-    size += wireBytesPerElement === undefined ? gradient.bytes : gradient.elements * wireBytesPerElement;
+    const size = add(gradient);
     const limit = limits[Math.min(buckets.length, limits.length - 1)] ?? Number.POSITIVE_INFINITY;
     if (size >= limit) close();
   }
@@ -53,22 +45,38 @@ export function packWithin(
   limit: number,
   wireBytesPerElement?: number,
 ): readonly Bucket[] {
-  const buckets: Bucket[] = [];
-  let open: Gradient[] = [];
-  let size = 0;
-  const close = (): void => {
-    if (open.length > 0) buckets.push(bucketOf(open, size));
-    open = [];
-    size = 0;
-  };
+  const { buckets, sizeWith, add, close } = openBuckets(wireBytesPerElement);
   for (const gradient of gradients) {
-    const own = wireBytesPerElement === undefined ? gradient.bytes : gradient.elements * wireBytesPerElement;
-    if (size + own > limit) close();
-    open.push(gradient);
-    size += own;
+    if (sizeWith(gradient) > limit) close();
+    add(gradient);
   }
   close();
   return buckets;
+}
+
+/** Buckets that were closed, and the one that is filled; a gradient is sent as it is unless its bytes per element are given. */
+function openBuckets(wireBytesPerElement: number | undefined) {
+  const buckets: Bucket[] = [];
+  let open: Gradient[] = [];
+  let size = 0;
+  const sizeWith = ({ bytes: own, elements }: Gradient): number =>
+    size + (wireBytesPerElement === undefined ? own : elements * wireBytesPerElement);
+  return {
+    buckets,
+    /** Bytes of the open bucket, were a gradient in it. */
+    sizeWith,
+    /** Puts a gradient in, and gives the bytes of the bucket. */
+    add: (gradient: Gradient): number => {
+      size = sizeWith(gradient);
+      open.push(gradient);
+      return size;
+    },
+    close: (): void => {
+      if (open.length > 0) buckets.push(bucketOf(open, size));
+      open = [];
+      size = 0;
+    },
+  };
 }
 
 const bucketOf = (gradients: readonly Gradient[], size: number): Bucket => ({

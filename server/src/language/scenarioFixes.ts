@@ -9,6 +9,7 @@ import { printFramework } from '../formats/frameworkText.ts';
 import { hasOption } from '../frameworks/registry.ts';
 import { gpuMemory, memoryText } from '../model/gpuMemory.ts';
 import type { ScenarioChange } from '../model/scenarioChange.ts';
+import { countErrors } from './countErrors.ts';
 import type { Diagnostic } from './diagnostics.ts';
 import { gainOf, throughputGainOf } from './fix.ts';
 
@@ -213,6 +214,3 @@ function worth<Way>(trial: Trial<Way>, after: ModelEstimate): string {
 }
 
 const titled = (what: string, gain: string): string => (gain === '' ? what : `${what}: ${gain}`);
-
-const countErrors = ({ issues }: ModelEstimate): number =>
-  issues.filter(({ severity }) => severity === 'error').length;

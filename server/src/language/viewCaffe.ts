@@ -5,6 +5,7 @@ import type { CaffeLayer, CaffeMessage, CaffeNet } from '../formats/caffe/syntax
 import { findCaffeEntry } from '../lowering/caffe/layerDefinitions.ts';
 import type { TextSpan } from '../model/issue.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
+import { linesOfNodes } from './linesOfNodes.ts';
 import type { LayerRow, ModelView, TextBlock } from './modelView.ts';
 import { markPartial } from './partialRows.ts';
 import { positionAt, rangeOfSpan, splitLines, type TextLines } from './textLines.ts';
@@ -59,17 +60,6 @@ function rows(text: TextLines, net: CaffeNet | undefined, estimate: ModelEstimat
     });
   }
   return [...byLine.values()].sort((left, right) => left.line - right.line);
-}
-
-/** Operators that a layer was lowered to are on its first line. */
-function linesOfNodes(text: TextLines, { opened }: ModelEstimate): readonly number[] {
-  const lines: number[] = [];
-  for (const { span, nodes } of opened.structure?.layers ?? []) {
-    if (span === undefined) continue;
-    const { line } = positionAt(text, span.start);
-    for (const node of nodes) lines[node] = line;
-  }
-  return lines;
 }
 
 /** A layer and the messages in it, as far as they are longer than a line. */

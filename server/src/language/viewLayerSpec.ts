@@ -10,6 +10,7 @@ import { bodiesOf } from '../formats/layer-spec/walkSpec.ts';
 import type { TextSpan } from '../model/issue.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
 import type { LayerCost } from '../model/stepCost.ts';
+import { linesOfNodes } from './linesOfNodes.ts';
 import type { LayerRow, ModelPart, ModelView, TextBlock } from './modelView.ts';
 import { markPartial } from './partialRows.ts';
 import { positionAt, rangeOfSpan, splitLines, type TextLines } from './textLines.ts';
@@ -106,17 +107,6 @@ function layersBelow(
     });
   }
   return { outermost, nested };
-}
-
-/** Operators that a line was lowered to are on that line. */
-function linesOfNodes(text: TextLines, { opened }: ModelEstimate): readonly number[] {
-  const lines: number[] = [];
-  for (const { span, nodes } of opened.structure?.layers ?? []) {
-    if (span === undefined) continue;
-    const { line } = positionAt(text, span.start);
-    for (const node of nodes) lines[node] = line;
-  }
-  return lines;
 }
 
 function blocksOf(text: TextLines, spec: LayerSpec | undefined): readonly TextBlock[] {

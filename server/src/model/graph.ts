@@ -133,6 +133,15 @@ export function isKnownShape(shape: Shape): shape is readonly Dimension[] {
   return Array.isArray(shape);
 }
 
+/** The shape of a tensor of the graph; `undefined` where it is no tensor, or its rank is not known. */
+export function knownShapeOf(
+  { values }: Pick<Graph, 'values'>,
+  name: string,
+): readonly Dimension[] | undefined {
+  const type = values.get(name)?.type;
+  return type?.kind === 'tensor' && isKnownShape(type.shape) ? type.shape : undefined;
+}
+
 /**
  * What the person recognises: the operators of one exported module scope, or one line of a layer spec.
  */

@@ -1,5 +1,11 @@
 /** What the name of a stored tensor says: who gave it, and what kind of tensor PyTorch's modules give it to. */
 
+/** `layer.norm` of `layer.norm.weight`; '' of what has no module. */
+export const moduleOfName = (name: string): string => name.slice(0, Math.max(0, name.lastIndexOf('.')));
+
+/** `weight` of `layer.norm.weight`. */
+export const lastOfName = (name: string): string => name.slice(name.lastIndexOf('.') + 1);
+
 /** Names that exporters invent for tensors they folded: `onnx::Add_1175`, `/Constant_output_0`, `val_12`, `42`, `const_fold_opt__7`. */
 export const isAnonymousTensor = (name: string): boolean =>
   /^(onnx::|\/|_?val_\d+$|\d+$|const.*(\d|__))/i.test(name);

@@ -9,7 +9,14 @@
 import type { Composite } from '../../composites/composite.ts';
 import type { Composites } from '../../composites/findComposites.ts';
 import { type Dimension, symbolsOf, withSymbol } from '../../model/dimension.ts';
-import { type Graph, isKnownShape, type Operator, type Value, type ValueType } from '../../model/graph.ts';
+import {
+  type Graph,
+  isKnownShape,
+  knownShapeOf,
+  type Operator,
+  type Value,
+  type ValueType,
+} from '../../model/graph.ts';
 import { capturedNames } from '../capturedNames.ts';
 import type { AttentionCache, ModelAnalysis } from '../modelAnalysis.ts';
 import type { OpenedModel } from '../openedModel.ts';
@@ -204,19 +211,14 @@ function sequenceOf(
   );
   return [...new Set(named)].find((name) => {
     const one = atLength(name, 1);
-    const elements = one && shapeOf(one.graph, query)?.slice(0, -1);
-    const before = shapeOf(analysis.graph, query)?.slice(0, -1);
+    const elements = one && knownShapeOf(one.graph, query)?.slice(0, -1);
+    const before = knownShapeOf(analysis.graph, query)?.slice(0, -1);
     return elements?.some((size, axis) => size === 1 && before?.[axis] !== 1);
   });
 }
 
-const shapeOf = (graph: Graph, name: string): readonly Dimension[] | undefined => {
-  const type = graph.values.get(name)?.type;
-  return type?.kind === 'tensor' && isKnownShape(type.shape) ? type.shape : undefined;
-};
-
 const symbolsIn = (graph: Graph, name: string): readonly string[] =>
-  shapeOf(graph, name)?.flatMap(symbolsOf) ?? [];
+  knownShapeOf(graph, name)?.flatMap(symbolsOf) ?? [];
 
 /** The open dimension of the inputs that are a cache. */
 const pastDimension = (

@@ -6,6 +6,7 @@ import { placeholdersOfProgram, readByCall } from '../../formats/onnx/recordedCa
 import type { OnnxModel } from '../../formats/onnx/syntax.ts';
 import { formatCount } from '../../model/format.ts';
 import type { Issue } from '../../model/issue.ts';
+import { moduleOfName } from '../../model/tensorNames.ts';
 import { expandFunctions } from '../expandFunctions.ts';
 import { splitCalls } from '../splitCalls.ts';
 import { namesOfLostModules } from './namesOfLostModules.ts';
@@ -30,5 +31,5 @@ function modulesRead(model: OnnxModel): ReadonlySet<string> {
   const placeholders = placeholdersOfProgram(model.graph) ?? new Map<string, string>();
   const nodes = splitCalls(expandFunctions(model).nodes, model);
   const read = nodes.flatMap(({ node }) => readByCall(node, placeholders) ?? []);
-  return new Set(read.map((name) => name.slice(0, Math.max(0, name.lastIndexOf('.')))));
+  return new Set(read.map(moduleOfName));
 }

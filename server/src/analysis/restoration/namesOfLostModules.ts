@@ -8,6 +8,7 @@
 import { parametersOfProgram } from '../../formats/onnx/graphSignature.ts';
 import { placeholdersOfProgram, readByCall } from '../../formats/onnx/recordedCalls.ts';
 import type { OnnxGraph, OnnxModel } from '../../formats/onnx/syntax.ts';
+import { moduleOfName } from '../../model/tensorNames.ts';
 import { scopeListOf } from '../moduleScope.ts';
 
 /** Modules of the program with parameters, none of which an operator of the file reads. */
@@ -27,16 +28,16 @@ export function namesOfLostModules({
   if (present.size === 0) return new Set();
   const calls = recordedCalls(graph);
   const known = new Set(
-    graph.initializers.flatMap(({ name, origin }) => [name, ...(origin?.foldedFrom ?? [])]).map(moduleOf),
+    graph.initializers.flatMap(({ name, origin }) => [name, ...(origin?.foldedFrom ?? [])]).map(moduleOfName),
   );
   const isLost = (module: string): boolean =>
     module !== '' &&
     !present.has(module) &&
     !known.has(module) &&
     (calls === undefined
-      ? !reading.has(moduleOf(module))
+      ? !reading.has(moduleOfName(module))
       : !calls.modules.has(module) && !mayBeAlias(module, parameters, calls.tied));
-  return new Set([...parameters].map(moduleOf).filter(isLost));
+  return new Set([...parameters].map(moduleOfName).filter(isLost));
 }
 
 interface RecordedCalls {
@@ -56,7 +57,7 @@ function recordedCalls(graph: OnnxGraph): RecordedCalls | undefined {
   for (const node of graph.nodes) {
     const scope = scopeListOf(node)?.names.at(-2);
     for (const name of readByCall(node, placeholders) ?? []) {
-      const module = moduleOf(name);
+      const module = moduleOfName(name);
       modules.add(module);
       const leaf = name.slice(module.length + 1);
       if (scope !== undefined && scope !== module && targets.has(`${scope}.${leaf}`)) tied.add(leaf);
@@ -67,9 +68,8 @@ function recordedCalls(graph: OnnxGraph): RecordedCalls | undefined {
 
 /** Whether the only parameter of a module may be another name of one that is read, as `model.shared` of BART is. */
 function mayBeAlias(module: string, parameters: ReadonlySet<string>, tied: ReadonlySet<string>): boolean {
-  const own = [...parameters].filter((name) => moduleOf(name) === module);
+  const own = [...parameters].filter((name) => moduleOfName(name) === module);
   return own.length === 1 && tied.has(own[0]?.slice(module.length + 1) ?? '');
 }
 
 /** `layer.norm` of `layer.norm.weight`; '' of what has no module. */
-const moduleOf = (name: string): string => name.slice(0, Math.max(0, name.lastIndexOf('.')));

@@ -4,6 +4,7 @@
  * Source: ggml-org/ggml, docs/gguf.md, version 3, "File structure"; sizes of types: ggml/src/ggml-common.h, `block_*`.
  */
 
+import { countElements } from '../../model/countElements.ts';
 import type { ByteSource } from '../byteSource.ts';
 import type { StoredTensor } from '../storedTensor.ts';
 import { Cursor, HeaderEnd } from './cursor.ts';
@@ -103,7 +104,7 @@ function readTensor(cursor: Cursor, index: number): PlacedTensor | string {
   const shape = Array.from({ length: axes }, () => cursor.number({ bytes: 8, kind: 'unsigned' })).reverse();
   const type = cursor.unsigned(4);
   const offset = cursor.number({ bytes: 8, kind: 'unsigned' });
-  const elements = shape.reduce((product, size) => product * size, 1);
+  const elements = countElements(shape);
   if (!Number.isSafeInteger(elements) || elements < 0)
     return `tensor \`${shown(name)}\` has an impossible size`;
   const known = tensorTypes.get(type);

@@ -1,6 +1,7 @@
 /** Tensors in ONNX's textual syntax: small ones with their values, large ones as `{...}`. */
 
 import type { TensorLiteral } from '../../model/attribute.ts';
+import { countElements } from '../../model/countElements.ts';
 import { bitsPerElement, type ElementType, isFloatingPoint } from '../../model/elementType.ts';
 import { formatBytes } from '../../model/format.ts';
 import { bytes } from '../../model/units.ts';
@@ -37,7 +38,7 @@ export function printTensor(
 /** Bytes the tensor takes, written for people; '' where it cannot be known. */
 export function printTensorSize(tensor: TensorLiteral): string {
   const bits = bitsPerElement(tensor.elementType);
-  const count = tensor.dimensions.reduce((product, size) => product * size, 1);
+  const count = countElements(tensor.dimensions);
   if (bits === null || count < 0)
     return tensor.storedBytes === 0 ? '' : formatBytes(bytes(tensor.storedBytes));
   return formatBytes(bytes(Math.ceil((count * bits) / 8)));

@@ -1,6 +1,7 @@
 /** Types and tensors of ONNX text. */
 
 import type { ExternalLocation, TensorLiteral } from '../../model/attribute.ts';
+import { countElements } from '../../model/countElements.ts';
 import { type ElementType, elementTypes, storedBytes } from '../../model/elementType.ts';
 import type { TextSpan } from '../../model/issue.ts';
 import { nearestName } from '../../model/nearestName.ts';
@@ -211,13 +212,7 @@ function concreteShape(shape: readonly OnnxDimension[] | undefined): readonly nu
 }
 
 const bytesOf = (type: ElementType, dimensions: readonly number[]): number =>
-  Math.max(
-    0,
-    storedBytes(
-      type,
-      dimensions.reduce((product, size) => product * size, 1),
-    ),
-  );
+  Math.max(0, storedBytes(type, countElements(dimensions)));
 
 /**
  * The bytes the values take in a binary file, and the values where they are few and are as many as the shape says; all
@@ -252,7 +247,7 @@ function readElements(
   }
   const perElement = type.startsWith('complex') ? 2 : 1;
   const payloadBytes = storedBytes(type, count / perElement) + textBytes;
-  const wanted = dimensions.reduce((product, size) => product * size, 1);
+  const wanted = countElements(dimensions);
   const known =
     count === wanted && count <= kept && type !== 'string' && perElement === 1 && !type.startsWith('float8');
   const content = known ? { storedBytes: payloadBytes, elements } : { storedBytes: payloadBytes };

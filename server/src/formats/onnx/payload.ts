@@ -4,6 +4,7 @@
  */
 
 import type { TensorLiteral } from '../../model/attribute.ts';
+import { countElements } from '../../model/countElements.ts';
 
 export type Payload =
   /** The bytes of `raw_data`. */
@@ -24,5 +25,4 @@ export const isHole = (tensor: TensorLiteral, payloads: Payloads): boolean =>
   !payloads.has(tensor) &&
   !tensor.dimensions.includes(0);
 
-export const elementCount = (tensor: TensorLiteral): number =>
-  tensor.dimensions.reduce((product, size) => product * size, 1);
+export const elementCount = (tensor: TensorLiteral): number => countElements(tensor.dimensions);

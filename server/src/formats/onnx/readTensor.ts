@@ -6,6 +6,7 @@
  */
 
 import type { ExternalLocation, TensorLiteral } from '../../model/attribute.ts';
+import { countElements } from '../../model/countElements.ts';
 import { bitsPerElement, type ElementType, isFloatingPoint } from '../../model/elementType.ts';
 import type { Issue } from '../../model/issue.ts';
 import { decodeRawElements, floatOfBfloat16, floatOfFloat16 } from './decodeElements.ts';
@@ -99,7 +100,7 @@ export function readTensor(reading: Reading, end: number): TensorLiteral {
   if (location === externalLocation || external !== undefined) {
     return { ...base, external: locationOf(reading, name, external ?? new Map()) };
   }
-  const count = dimensions.reduce((product, size) => product * size, 1);
+  const count = countElements(dimensions);
   if (!segmented) checkPayload(reading, base, count, parts);
   if (segmented || count < 0 || count > keptElements(elementType) || parts.length > keptIntegers) {
     const [part] = parts;

@@ -8,6 +8,7 @@
  * in several places is one: its calls name the same placeholders.
  */
 
+import { lastOfName } from '../../model/tensorNames.ts';
 import type { OnnxGraph, OnnxNode } from './syntax.ts';
 
 /** Parameters and buffers by the placeholder of the program; `undefined` where nothing is recorded. */
@@ -55,8 +56,8 @@ export function parametersAt(
   weights: readonly string[],
   called: readonly string[],
 ): readonly (string | undefined)[] {
-  const leaves = new Set(weights.map(leafOf));
-  const byLeaf = new Map(called.map((name) => [leafOf(name), name]));
+  const leaves = new Set(weights.map(lastOfName));
+  const byLeaf = new Map(called.map((name) => [lastOfName(name), name]));
   const isPermuted =
     leaves.size === weights.length &&
     byLeaf.size === leaves.size &&
@@ -64,10 +65,8 @@ export function parametersAt(
   if (weights.length === called.length && !isPermuted) return called;
   return weights.map((name) => {
     if (called.includes(name)) return name;
-    const alike = called.filter((other) => leafOf(other) === leafOf(name));
-    const rivals = weights.filter((other) => leafOf(other) === leafOf(name));
+    const alike = called.filter((other) => lastOfName(other) === lastOfName(name));
+    const rivals = weights.filter((other) => lastOfName(other) === lastOfName(name));
     return alike.length === 1 && rivals.length === 1 ? alike[0] : undefined;
   });
 }
-
-const leafOf = (name: string): string => name.slice(name.lastIndexOf('.') + 1);

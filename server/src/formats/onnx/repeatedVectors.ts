@@ -2,6 +2,7 @@
 
 import { byteAt } from '../../model/at.ts';
 import type { RepeatedVectors, TensorLiteral } from '../../model/attribute.ts';
+import { countElements } from '../../model/countElements.ts';
 import type { ByteSource } from '../byteSource.ts';
 import type { PayloadRange } from './reading.ts';
 
@@ -19,7 +20,7 @@ export function repeatedVectors(
 ): RepeatedVectors | undefined {
   const { dimensions } = tensor;
   const elements = elementsOf(tensor, source, range);
-  const count = dimensions.reduce((product, size) => product * size, 1);
+  const count = countElements(dimensions);
   const block = count / (dimensions[0] ?? 1);
   if (elements === undefined || elements.every((element) => element === elements[0])) {
     return isExpanded && block < count ? { isBroadcast: true } : undefined;
@@ -36,7 +37,7 @@ function lookupIn(dimensions: readonly number[], elements: Float64Array): Repeat
   const axis = shortestAxis(dimensions);
   const length = dimensions[axis] ?? 1;
   if (axis < 0) return undefined;
-  const count = dimensions.reduce((product, size) => product * size, 1);
+  const count = countElements(dimensions);
   const stride = dimensions.slice(axis + 1).reduce((product, each) => product * each, 1);
   const vectors = new Set<string>();
   for (let outer = 0; outer < count; outer += length * stride) {

@@ -7,6 +7,7 @@
  */
 
 import type { TensorLiteral, TensorOrigin } from '../../model/attribute.ts';
+import { countElements } from '../../model/countElements.ts';
 import { isFloatingPoint } from '../../model/elementType.ts';
 import { isAnonymousTensor, isArithmeticName, isLookUpName, isViewName } from '../../model/tensorNames.ts';
 import type { ByteSource } from '../byteSource.ts';
@@ -210,7 +211,7 @@ function sampleTensors(
   /** The bytes of elements `indices`, as texts. */
   const elementsAt = (tensor: TensorLiteral, indices: readonly number[]): readonly string[] | undefined => {
     const range = payloads.get(tensor);
-    const count = tensor.dimensions.reduce((product, size) => product * size, 1);
+    const count = countElements(tensor.dimensions);
     const width = range === undefined ? 0 : (range.end - range.start) / count;
     if (range === undefined || !Number.isInteger(width) || width < 1) return undefined;
     return indices.map((index) => source.read(range.start + index * width, width).join());

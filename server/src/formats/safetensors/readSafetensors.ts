@@ -5,6 +5,7 @@
  * safetensors/src/tensor.rs: at most 100 MB of header, offsets without holes and as long as the shapes say.
  */
 
+import { countElements } from '../../model/countElements.ts';
 import type { ByteSource } from '../byteSource.ts';
 import { isObject, parseJson } from '../parseJson.ts';
 import type { StoredTensor, StoredWeights } from '../storedTensor.ts';
@@ -41,7 +42,7 @@ function readTensor(name: string, entry: unknown): StoredTensor | string {
   if (typeof dtype !== 'string' || !areCounts(shape)) return 'has no `dtype`, or no `shape` of whole numbers';
   if (!areCounts(offsets) || offsets.length !== 2) return 'has no `data_offsets`';
   const [begin = 0, end = 0] = offsets;
-  const elements = shape.reduce((product, size) => product * size, 1);
+  const elements = countElements(shape);
   if (!Number.isSafeInteger(elements) || end < begin) return 'has an impossible size';
   const bits = bitsOf.get(dtype);
   if (bits !== undefined && (end - begin) * 8 !== elements * bits)

@@ -4,6 +4,7 @@ import { operatorMarks } from '../../analysis/operatorMarks.ts';
 import type { KernelEnvironment } from '../../hardware/kernelEnvironment.ts';
 import type { KernelWork } from '../../hardware/kernelWork.ts';
 import { entryAt } from '../../model/at.ts';
+import { countElements } from '../../model/countElements.ts';
 import { distinct } from '../../model/distinct.ts';
 import { type Graph, isWeight, type Operator } from '../../model/graph.ts';
 import { hasTrait, inPyTorch } from '../../operators/operatorFacts.ts';
@@ -145,11 +146,11 @@ function lowerView(step: EagerStep, typed: TypedOperator): LoweredOperator {
   const backwardData: KernelWork[] = [];
   const size = [...whole];
   for (const [axis, length] of kept.entries()) {
-    const before = productOf(size);
+    const before = countElements(size);
     if (size[axis] === length) continue;
     size[axis] = length;
     backwardData.push(elementwiseKernel(before * type.bytesPerElement, 0, environment));
-    const copied = 2 * productOf(size) * type.bytesPerElement;
+    const copied = 2 * countElements(size) * type.bytesPerElement;
     // A copy of no elements launches nothing, and leaves the zeros (aten/src/ATen/native/Copy.cpp).
     if (copied > 0) backwardData.push(elementwiseKernel(copied, 0, environment));
   }
@@ -166,8 +167,6 @@ const keptBySelect = ({ attributes }: Operator, whole: readonly number[]): reado
   const selected = axis < 0 ? axis + whole.length : axis;
   return whole.map((size, position) => (position === selected ? 1 : size));
 };
-
-const productOf = (sizes: readonly number[]): number => sizes.reduce((product, size) => product * size, 1);
 
 /**
  * Views, whose gradients are put together again (PyTorch 2.x torch/csrc/autograd/FunctionsManual.cpp, `split_backward`,

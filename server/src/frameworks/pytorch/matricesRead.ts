@@ -1,6 +1,7 @@
 /** The matrices that a product makes of its operands before it multiplies, and which of them no strides show. */
 
 import { entryAt } from '../../model/at.ts';
+import { countElements } from '../../model/countElements.ts';
 import type { Operator } from '../../model/graph.ts';
 import { inPyTorch } from '../../operators/operatorFacts.ts';
 import type { EagerStep } from './eagerStep.ts';
@@ -53,7 +54,7 @@ export function copiedMatrices(
     group.reduce((all, axis) => all * ((sizes ?? lies.sizes)[axis] ?? 1), 1),
   );
   if (stridesOfView(ordered, target) !== undefined) return undefined;
-  return target.reduce((all, size) => all * size, 1);
+  return countElements(target);
 }
 
 const range = (count: number): readonly number[] => Array.from({ length: count }, (_, at) => at);

@@ -10,6 +10,7 @@
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import { itemAt } from '../../model/at.ts';
+import { countElements } from '../../model/countElements.ts';
 import type { Operator } from '../../model/graph.ts';
 import { inPyTorch } from '../../operators/operatorFacts.ts';
 import type { FusedGroup } from './fusedGroups.ts';
@@ -179,19 +180,17 @@ function shapeWritten(
 }
 
 const stack = (sizes: readonly number[]): readonly number[] => [
-  product(sizes.slice(0, -2)),
+  countElements(sizes.slice(0, -2)),
   ...sizes.slice(-2),
 ];
 
 const matrix = (sizes: readonly number[]): readonly number[] => [
-  product(sizes.slice(0, -1)),
+  countElements(sizes.slice(0, -1)),
   ...sizes.slice(-1),
 ];
 
 const flat = (sizes: readonly number[] | undefined): readonly number[] | undefined =>
-  sizes && [product(sizes)];
-
-const product = (sizes: readonly number[]): number => sizes.reduce((all, size) => all * size, 1);
+  sizes && [countElements(sizes)];
 
 export function permutationOf({ attributes }: Operator, rank: number): readonly number[] | undefined {
   const given = attributes.get('perm');

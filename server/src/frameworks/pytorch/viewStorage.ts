@@ -4,6 +4,7 @@ import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import { isStoredTable } from '../../analysis/storedTable.ts';
 import { soleReader } from '../../composites/flow.ts';
 import { entryAt, itemAt } from '../../model/at.ts';
+import { countElements } from '../../model/countElements.ts';
 import { isInteger } from '../../model/elementType.ts';
 import type { Graph, Operator } from '../../model/graph.ts';
 import type { KnownCost } from '../../operators/definition.ts';
@@ -121,7 +122,11 @@ function followViews(
       roots.set(output, root);
       // What lies in other axes than the file has it is read by attention alone.
       if (seen.sizes.length === to.length) lay(output, seen);
-    } else if (seen === undefined && from.strides.includes(0) && sizeOf(from.sizes) === sizeOf(to)) {
+    } else if (
+      seen === undefined &&
+      from.strides.includes(0) &&
+      countElements(from.sizes) === countElements(to)
+    ) {
       copies.add(operator.index);
     }
   }
@@ -158,7 +163,7 @@ function viewOf(graph: Graph, operator: Operator, from: Strided, to: readonly nu
   }
   if (hasTrait(operator, 'looks-up')) return contiguous(to);
   // Pairs of numbers as complex ones, or these as pairs.
-  if (sizeOf(from.sizes) !== sizeOf(to))
+  if (countElements(from.sizes) !== countElements(to))
     return view === 'reshape' && liesInOrder(from) ? contiguous(to) : undefined;
   // Layer specs write what PyTorch lays out in order as a tensor joined with no other.
   if (operator.type === 'Concat') return liesInOrder(from) ? from : undefined;
@@ -235,5 +240,3 @@ function showsTable(
   const isCut = view === 'slice' || view === 'reshape';
   return isCut && table !== undefined && isStoredTable(analysis.graph, table);
 }
-
-const sizeOf = (shape: readonly number[]): number => shape.reduce((total, size) => total * size, 1);

@@ -1,6 +1,7 @@
 /** Parameters of a Caffe net, which layers share by name. */
 
 import type { CaffeLayer } from '../../formats/caffe/syntax.ts';
+import { countElements } from '../../model/countElements.ts';
 import type { Tensor } from '../layer-spec/layerDefinition.ts';
 import type { CaffeRun } from './caffeRun.ts';
 
@@ -19,7 +20,7 @@ export function weightOf(
   const before = sharedWeights.get(name);
   if (before !== undefined && spec !== undefined) {
     if (before.dimensions.join() === dimensions.join()) return before.tensor;
-    if (spec.permissive && count(before.dimensions) === count(dimensions)) {
+    if (spec.permissive && countElements(before.dimensions) === countElements(dimensions)) {
       const target = graph.constant('int64', [dimensions.length], dimensions);
       return graph.node(path, '', 'Reshape', [before.tensor, target], 1, {})[0] ?? before.tensor;
     }
@@ -32,6 +33,3 @@ export function weightOf(
   if (name !== '' && before === undefined) sharedWeights.set(name, { tensor, dimensions });
   return tensor;
 }
-
-const count = (dimensions: readonly number[]): number =>
-  dimensions.reduce((product, size) => product * size, 1);

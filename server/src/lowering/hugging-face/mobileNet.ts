@@ -3,10 +3,10 @@
  * modeling_mobilenet_v2.py). Images are padded as TensorFlow pads them, before each convolution, unless a config says otherwise.
  */
 
+import { roundHalfEven } from '../../model/roundHalfEven.ts';
 import { activationBlocks, activationCall, activationOf } from './activations.ts';
 import { type ConfigFields, labelsOf } from './configFields.ts';
 import { dropoutLines } from './dropoutLines.ts';
-import { roundHalfEven } from './roundHalfEven.ts';
 import type { SpecParts } from './specText.ts';
 
 interface Layer {

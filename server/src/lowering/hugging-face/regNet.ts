@@ -1,9 +1,9 @@
 /** RegNet (arXiv 2003.13678; modeling_regnet.py of transformers 5.18): convolutions by groups of channels, weighed in the second kind. */
 
+import { roundHalfEven } from '../../model/roundHalfEven.ts';
 import { activationBlocks, activationCall, activationOf } from './activations.ts';
 import { type ConfigFields, labelsOf } from './configFields.ts';
 import { stagesOf } from './convolutional.ts';
-import { roundHalfEven } from './roundHalfEven.ts';
 import type { SpecParts } from './specText.ts';
 
 export function regNet(fields: ConfigFields, name: string): SpecParts {

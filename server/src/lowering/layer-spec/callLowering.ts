@@ -1,5 +1,6 @@
 /** One call of a layer while it becomes operators: its inputs, its arguments, and the graph it writes to. */
 
+import { operatorOfKey } from '../../model/declaredOperator.ts';
 import {
   type Dimension,
   equalDimensions,
@@ -113,12 +114,12 @@ export function makeLayerLowering(
     },
     fixed,
     emit: (type, inputs, attributes = {}) => {
-      const { domain, name } = qualified(type);
+      const { domain, type: name } = operatorOfKey(type);
       const [output] = graph.node(site.path, domain, name, inputs, 1, attributes);
       return output ?? { name: '', elementType: undefined, shape: undefined };
     },
     emitMany: (type, inputs, outputs, attributes = {}) => {
-      const { domain, name } = qualified(type);
+      const { domain, type: name } = operatorOfKey(type);
       return graph.node(site.path, domain, name, inputs, outputs, attributes);
     },
     parameter: (name, dimensions) => {
@@ -169,10 +170,4 @@ function firstNumber(
 
 function shapeText(inputs: readonly Tensor[]): string {
   return `the input is ${printShape(inputs[0])}`;
-}
-
-/** `com.microsoft.MoE`: an operator with the domain it is of. */
-function qualified(type: string): { readonly domain: string; readonly name: string } {
-  const dot = type.lastIndexOf('.');
-  return { domain: type.slice(0, Math.max(0, dot)), name: type.slice(dot + 1) };
 }

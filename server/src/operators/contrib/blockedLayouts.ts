@@ -6,6 +6,7 @@
  * onnxruntime/core/graph/contrib_ops (nhwc_schema_defs.cc, nchwc_schema_defs.cc) of microsoft/onnxruntime.
  */
 
+import { countElements } from '../../model/countElements.ts';
 import type { Dimension } from '../../model/dimension.ts';
 import { isKnownShape, type ValueType } from '../../model/graph.ts';
 import type {
@@ -23,7 +24,6 @@ import { convolutionMap, poolMap } from '../dimensions/windows.ts';
 import { convolutionCost, inferConvolution } from '../nn/convolution.ts';
 import { inferGlobalPool, inferPool, poolCost, spatialElements } from '../nn/pooling.ts';
 import { resizingOperators } from '../tensor/resizing.ts';
-import { countOf } from '../vocabulary/contents.ts';
 import { define, defineContrib } from '../vocabulary/define.ts';
 import { data, detached, noRule, weight } from '../vocabulary/facts.ts';
 import { copyCost } from '../vocabulary/movement.ts';
@@ -33,7 +33,7 @@ const inferConv = (context: InferenceContext): Inference =>
   inferConvolution(context, elementTypeOf(context, 0), 0, 1);
 const convCost = (context: CostContext): OperatorCost => convolutionCost(context, 0, 1, 2);
 const windowCost = (context: CostContext): OperatorCost =>
-  poolCost(context, countOf(context.ints('kernel_shape') ?? []), []);
+  poolCost(context, countElements(context.ints('kernel_shape') ?? []), []);
 
 const channelsLast = (['NhwcConv', 'NhwcFusedConv', 'NhwcMaxPool'] as const).map((type) => {
   const isPool = type === 'NhwcMaxPool';

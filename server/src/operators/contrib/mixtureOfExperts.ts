@@ -5,6 +5,7 @@
  * than tokens·k, nor than there are. Which experts that are depends on the data, how many does not.
  */
 
+import { countElements } from '../../model/countElements.ts';
 import type { Operator } from '../../model/graph.ts';
 import type {
   BoundTensor,
@@ -14,7 +15,6 @@ import type {
   RepeatedMatmul,
 } from '../definition.ts';
 import { expertsMap } from '../dimensions/fused.ts';
-import { countOf } from '../vocabulary/contents.ts';
 import { defineContrib } from '../vocabulary/define.ts';
 import { inferLikeInput } from '../vocabulary/elementwise.ts';
 import { data, weight } from '../vocabulary/facts.ts';
@@ -109,7 +109,7 @@ function expertCost(context: CostContext, layers: readonly number[]): OperatorCo
   });
   if (input === undefined || router === undefined || output === undefined) return unknownShapeCost;
   if (weights.length < given.length || weights.length < 2) return unknownShapeCost;
-  const tokens = countOf(input.dimensions.slice(0, -1));
+  const tokens = countElements(input.dimensions.slice(0, -1));
   const chosen = tokens * chosenOf(context.int('k', 1), router.dimensions.at(-1) ?? 1);
   // A worker of expert parallelism has the weights of some experts, and as many rows from all workers as it has itself.
   const experts = Math.max(1, weights[0]?.tensor.dimensions[0] ?? 1);

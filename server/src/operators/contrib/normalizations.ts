@@ -1,5 +1,6 @@
 /** Normalizations of ONNX Runtime: of a sum with a residual, of embeddings, and without a mean. */
 
+import { countElements } from '../../model/countElements.ts';
 import type { Dimension } from '../../model/dimension.ts';
 import type { ValueType } from '../../model/graph.ts';
 import type { Inference, InferenceContext, OperatorDefinition } from '../definition.ts';
@@ -7,7 +8,6 @@ import { layerNormalizationMap } from '../dimensions/axes.ts';
 import { contribGroupNormalizationMap, embeddingSumMap } from '../dimensions/fused.ts';
 import { inferWithStatistics, normalizationCost, rowsOf } from '../nn/normalization.ts';
 import { contradict } from '../vocabulary/broadcast.ts';
-import { countOf } from '../vocabulary/contents.ts';
 import { contribDomain, define, defineContrib } from '../vocabulary/define.ts';
 import { inferLikeInput } from '../vocabulary/elementwise.ts';
 import { data, detached, noRule, weight } from '../vocabulary/facts.ts';
@@ -147,7 +147,7 @@ const embedding = defineContrib({
         kernels: index >= 2 && index <= 4 ? 2 : 1,
       });
     });
-    const rows = countOf(output.dimensions.slice(0, -1));
+    const rows = countElements(output.dimensions.slice(0, -1));
     return cost('embedding', forward, {
       data,
       weight,

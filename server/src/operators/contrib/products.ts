@@ -24,7 +24,7 @@ import {
   matmulCost,
   type OperandLayout,
 } from '../math/matmul.ts';
-import { convolutionCost, inferConvolution } from '../nn/convolution.ts';
+import { convolutionCost, inferConvolution, quantizedInputs } from '../nn/convolution.ts';
 import { contradict } from '../vocabulary/broadcast.ts';
 import { defineContrib } from '../vocabulary/define.ts';
 import { data, detached, operand, weight } from '../vocabulary/facts.ts';
@@ -120,17 +120,7 @@ const hasChannelsLast = (context: Pick<InferenceContext, 'int'>): boolean =>
 const qLinearConv = defineContrib({
   type: 'QLinearConv',
   documentation: 'convolution of quantized tensors, quantized again',
-  inputs: [
-    detached('x'),
-    detached('x_scale'),
-    detached('x_zero_point'),
-    detached('w'),
-    detached('w_scale'),
-    detached('w_zero_point'),
-    detached('y_scale'),
-    detached('y_zero_point'),
-    detached('B'),
-  ],
+  inputs: quantizedInputs,
   pytorch: { layer: 'QLinearConv', autocast: 'half' },
   infer: (context) => {
     const isLast = hasChannelsLast(context);

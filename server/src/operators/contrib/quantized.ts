@@ -4,6 +4,7 @@
  * Work counts the scaling in and out as operations; nothing is trained through them.
  */
 
+import { countElements } from '../../model/countElements.ts';
 import type {
   CostContext,
   Inference,
@@ -17,7 +18,6 @@ import { poolMap } from '../dimensions/windows.ts';
 import { inferGlobalPool, inferPool, poolCost, spatialElements } from '../nn/pooling.ts';
 import { inferConcat } from '../tensor/concat.ts';
 import { normalizeAxis } from '../vocabulary/axes.ts';
-import { countOf } from '../vocabulary/contents.ts';
 import { defineContrib } from '../vocabulary/define.ts';
 import { elementwiseCost, inferBroadcast, inferLikeInput } from '../vocabulary/elementwise.ts';
 import { detached, variadic } from '../vocabulary/facts.ts';
@@ -114,7 +114,7 @@ export const quantizedOperators: readonly OperatorDefinition[] = [
     pytorch: { layer: 'QLinearAveragePool', autocast: 'widest' },
     infer: (context) => inferPool(context, 0),
     dimensions: (context) => poolMap(context, { channelsLast: context.int('channels_last', 0) !== 0 }),
-    cost: (context) => poolCost(context, countOf(context.ints('kernel_shape') ?? []), []),
+    cost: (context) => poolCost(context, countElements(context.ints('kernel_shape') ?? []), []),
   }),
   defineContrib({
     type: 'QLinearGlobalAveragePool',

@@ -3,6 +3,7 @@
  * distances between all pairs, Fourier transforms of complex tensors and the views of these as pairs.
  */
 
+import { countElements } from '../../model/countElements.ts';
 import { type Dimension, unknownDimension } from '../../model/dimension.ts';
 import type { ElementType } from '../../model/elementType.ts';
 import type {
@@ -208,7 +209,7 @@ function keptSignal(context: CostContext): readonly SavedTensor[] {
     const own = input.dimensions[axis] ?? bins;
     return Math.floor(own / 2) + 1 === bins || own === bins ? own : 2 * (bins - 1);
   });
-  const elements = transformed.reduce((all, size) => all * size, 1);
+  const elements = countElements(transformed);
   if (elements <= input.elements) return [savedInput(0)];
   return [{ kind: 'extra', name: 'padded signal', traffic: trafficOfElements(input, elements) }];
 }
@@ -220,7 +221,7 @@ function withSizes(context: InferenceContext, input: readonly Dimension[]): read
 
 /** Of all elements of the longer side, and half of it where one side is real. */
 function operationsOfTransform(context: CostContext): number {
-  const length = (context.ints('sizes') ?? []).reduce((product, size) => product * size, 1);
+  const length = countElements(context.ints('sizes') ?? []);
   const elements = Math.max(...[context.input(0), context.output(0)].map((tensor) => tensor?.elements ?? 1));
   const whole = transformOperations(elements, length);
   return context.string('kind', 'complex') === 'complex' ? whole : whole / 2;

@@ -7,6 +7,7 @@
 
 import { type Dimension, unknownDimension } from '../../model/dimension.ts';
 import type { ElementType } from '../../model/elementType.ts';
+import { roundHalfEven } from '../../model/roundHalfEven.ts';
 import type {
   OperatorDefinition,
   OperatorFacts,
@@ -382,12 +383,6 @@ function row(
     ...(symbolic && { symbolic }),
     ...(elementType && { elementType }),
   };
-}
-
-function roundHalfEven(value: number): number {
-  const below = Math.floor(value);
-  if (value - below !== 0.5) return Math.round(value);
-  return below % 2 === 0 ? below : below + 1;
 }
 
 function apply(definition: UnaryRow, value: Dimension): Dimension {

@@ -1,5 +1,6 @@
 /** Attributes of classical models: lists of any kind, counted, and labels that are integers or strings. */
 
+import { countElements } from '../../model/countElements.ts';
 import type { ElementType } from '../../model/elementType.ts';
 import type { InferenceContext } from '../definition.ts';
 
@@ -14,7 +15,7 @@ export function lengthOfList(context: Attributes, name: string): number | undefi
     case 'strings':
       return attribute.value.length;
     case 'tensor':
-      return attribute.value.dimensions.reduce((count, size) => count * size, 1);
+      return countElements(attribute.value.dimensions);
     default:
       return undefined;
   }

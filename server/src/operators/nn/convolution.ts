@@ -6,6 +6,7 @@
  * gradient and the weight gradient each cost the same again, groups included.
  */
 
+import { countElements } from '../../model/countElements.ts';
 import {
   addDimensions,
   type Dimension,
@@ -24,7 +25,6 @@ import type {
   OperatorDefinition,
 } from '../definition.ts';
 import { convolutionMap, deformableConvolutionMap } from '../dimensions/windows.ts';
-import { countOf } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
 import { data, detached, noRule, weight } from '../vocabulary/facts.ts';
 import {
@@ -72,21 +72,24 @@ const convInteger = define({
   cost: (context) => convolutionCost(context, 0, 1),
 });
 
+/** Of a convolution of quantized tensors: each with its scale and zero point. */
+export const quantizedInputs = [
+  detached('x'),
+  detached('x_scale'),
+  detached('x_zero_point'),
+  detached('w'),
+  detached('w_scale'),
+  detached('w_zero_point'),
+  detached('y_scale'),
+  detached('y_zero_point'),
+  detached('B'),
+];
+
 const qLinearConv = define({
   type: 'QLinearConv',
   since: 10,
   documentation: 'convolution of quantized tensors, quantized again (ONNX Operators, QLinearConv-10)',
-  inputs: [
-    detached('x'),
-    detached('x_scale'),
-    detached('x_zero_point'),
-    detached('w'),
-    detached('w_scale'),
-    detached('w_zero_point'),
-    detached('y_scale'),
-    detached('y_zero_point'),
-    detached('B'),
-  ],
+  inputs: quantizedInputs,
   pytorch: { layer: 'QLinearConv', autocast: 'half' },
   runner: noRule.quantized,
   infer: (context) => inferConvolution(context, elementTypeOf(context, 7), 0, 3),
@@ -232,7 +235,8 @@ export function convolutionCost(
   if (input === undefined || weight === undefined || output === undefined) return unknownShapeCost;
   const bias = biasIndex === undefined ? undefined : context.input(biasIndex);
   const groups = context.int('group', 1);
-  const positions = countOf((transposed ? input : output).dimensions.slice(2)) * (input.dimensions[0] ?? 1);
+  const positions =
+    countElements((transposed ? input : output).dimensions.slice(2)) * (input.dimensions[0] ?? 1);
   const flops = 2 * positions * weight.elements;
   const shape = convolutionShape(context, input, weight, output, transposed);
   const pass = (own: ConvolutionPass, mirrored: ConvolutionPass): ConvolutionShape => ({
@@ -288,9 +292,9 @@ function convolutionShape(
     channels: wide.dimensions[1] ?? 1,
     filters: narrow.dimensions[1] ?? 1,
     groups: context.int('group', 1),
-    positions: countOf(narrow.dimensions.slice(2)),
-    spatialSize: countOf(wide.dimensions.slice(2)),
-    kernelElements: countOf(kernels),
+    positions: countElements(narrow.dimensions.slice(2)),
+    spatialSize: countElements(wide.dimensions.slice(2)),
+    kernelElements: countElements(kernels),
     winograd: isDense && kernels.every((size) => size === 3),
     fourier: isDense && kernels.every((size) => size >= 5),
   };

@@ -7,6 +7,7 @@
  * `native_group_norm`); softmax keeps its result (`_softmax`).
  */
 
+import { countElements } from '../../model/countElements.ts';
 import type { Dimension } from '../../model/dimension.ts';
 import type { ValueType } from '../../model/graph.ts';
 import type {
@@ -27,7 +28,6 @@ import {
 } from '../dimensions/axes.ts';
 import { likeInputBut, likeInputButAxis } from '../dimensions/elementwise.ts';
 import { normalizeAxis } from '../vocabulary/axes.ts';
-import { countOf } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
 import { inferLikeInput } from '../vocabulary/elementwise.ts';
 import { data, detached, noRule, statistic, weight } from '../vocabulary/facts.ts';
@@ -334,7 +334,7 @@ export function inferWithStatistics(context: InferenceContext, defaultAxis: numb
 /** Rows that are normalized apart: the product of the axes before `axis`. */
 export function rowsOf(context: CostContext, defaultAxis: number): number {
   const dimensions = context.input(0)?.dimensions ?? [];
-  return countOf(
+  return countElements(
     dimensions.slice(0, normalizeAxis(context.int('axis', defaultAxis), dimensions.length) ?? 0),
   );
 }
@@ -417,7 +417,7 @@ export function normalizationCost(
 /** Elements from the attribute `axis` to the end: what one row of the kernel works on. */
 function rowLengthOf(context: CostContext, input: BoundTensor): number {
   const axis = context.int('axis', -1);
-  return countOf(input.dimensions.slice(axis));
+  return countElements(input.dimensions.slice(axis));
 }
 
 /** What was normalized: the input, or its sum with a residual, which is the last output where that is asked for. */

@@ -5,6 +5,7 @@
  * input of an average pool (`avg_pool2d`); a global average is a mean and keeps nothing.
  */
 
+import { countElements } from '../../model/countElements.ts';
 import { type Dimension, unknownDimension } from '../../model/dimension.ts';
 import type {
   CostContext,
@@ -15,7 +16,6 @@ import type {
   SavedTensor,
 } from '../definition.ts';
 import { globalPoolMap, poolMap, regionsMap } from '../dimensions/windows.ts';
-import { countOf } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
 import { data, detached, host, noRule } from '../vocabulary/facts.ts';
 import {
@@ -58,7 +58,7 @@ const maxPool = define({
       name: 'positions of the maxima',
       traffic: byteTraffic(8 * output.elements),
     };
-    const window = countOf(context.ints('kernel_shape') ?? []);
+    const window = countElements(context.ints('kernel_shape') ?? []);
     return poolCost(context, window, [
       savedInput(0),
       context.output(1) === undefined ? positions : savedOutput(1),
@@ -74,7 +74,7 @@ const averagePool = define({
   runner: { rule: 'AveragePool' },
   infer: (context) => inferPool(context, 0),
   dimensions: (context) => poolMap(context),
-  cost: (context) => poolCost(context, countOf(context.ints('kernel_shape') ?? []), [savedInput(0)]),
+  cost: (context) => poolCost(context, countElements(context.ints('kernel_shape') ?? []), [savedInput(0)]),
 });
 
 const lpPool = define({
@@ -86,7 +86,7 @@ const lpPool = define({
   infer: (context) => inferPool(context, 0),
   dimensions: (context) => poolMap(context),
   cost: (context) =>
-    poolCost(context, 2 * countOf(context.ints('kernel_shape') ?? []), [savedInput(0), savedOutput(0)]),
+    poolCost(context, 2 * countElements(context.ints('kernel_shape') ?? []), [savedInput(0), savedOutput(0)]),
 });
 
 const globalAveragePool = define({
@@ -256,7 +256,7 @@ export function inferRegions(context: InferenceContext, pooled: readonly number[
 }
 
 export const spatialElements = (context: CostContext): number =>
-  countOf(context.input(0)?.dimensions.slice(2) ?? []);
+  countElements(context.input(0)?.dimensions.slice(2) ?? []);
 
 export function poolCost(context: CostContext, window: number, saved: readonly SavedTensor[]): OperatorCost {
   const input = context.input(0);

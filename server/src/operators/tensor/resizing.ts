@@ -1,5 +1,6 @@
 /** Operators that resample images. */
 
+import { countElements } from '../../model/countElements.ts';
 import {
   type Dimension,
   floorDivideDimensions,
@@ -13,7 +14,6 @@ import { privateMap } from '../dimensionMap.ts';
 import { resizeMap } from '../dimensions/axes.ts';
 import { affineGridMap, columnsToImageMap, gridSampleMap } from '../dimensions/windows.ts';
 import { normalizeAxes, numbersOf } from '../vocabulary/axes.ts';
-import { countOf } from '../vocabulary/contents.ts';
 import { define, withdrawn } from '../vocabulary/define.ts';
 import { data, detached, host, noRule } from '../vocabulary/facts.ts';
 import { copyCost } from '../vocabulary/movement.ts';
@@ -139,7 +139,7 @@ const columnsToImage = define({
     if (image === undefined) return single(tensorOfUnknownShape(elementType, whyUnknown(context, 1)));
     const [batch = 1, columns = 1] = input;
     const sizes = block && numbersOf(block);
-    const perBlock = sizes && countOf(sizes);
+    const perBlock = sizes && countElements(sizes);
     if (perBlock !== undefined && typeof columns === 'number' && (perBlock < 1 || columns % perBlock !== 0))
       return mismatch(`columns of ${columns} elements are no whole blocks of ${printShape(sizes ?? [])}`);
     const channels =

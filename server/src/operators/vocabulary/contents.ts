@@ -2,6 +2,7 @@
  * Known contents of small tensors. Shape arithmetic of exporters runs through these, with symbols inside.
  */
 
+import { countElements } from '../../model/countElements.ts';
 import { type Dimension, unknownDimension } from '../../model/dimension.ts';
 import type { TensorContent } from '../../model/graph.ts';
 import type { InferenceContext } from '../definition.ts';
@@ -12,7 +13,7 @@ import { broadcastPosition, broadcastShapes } from './broadcast.ts';
 export const largestContent = 1024;
 
 export function content(shape: readonly number[], elements: readonly Dimension[]): TensorContent | undefined {
-  return elements.length <= largestContent && elements.length === countOf(shape)
+  return elements.length <= largestContent && elements.length === countElements(shape)
     ? { shape, elements }
     : undefined;
 }
@@ -24,7 +25,7 @@ export function contentOf(
 ): TensorContent | undefined {
   const numbers = numbersOf(shape);
   if (numbers === undefined) return undefined;
-  const count = countOf(numbers);
+  const count = countElements(numbers);
   if (count > largestContent) return undefined;
   return { shape: numbers, elements: Array.from({ length: count }, (_, position) => element(position)) };
 }
@@ -94,5 +95,3 @@ export function coordinatesOf(position: number, shape: readonly number[]): reado
 export function positionOf(coordinates: readonly number[], shape: readonly number[]): number {
   return coordinates.reduce((position, coordinate, axis) => position * (shape[axis] ?? 1) + coordinate, 0);
 }
-
-export const countOf = (shape: readonly number[]): number => shape.reduce((count, size) => count * size, 1);

@@ -1,6 +1,7 @@
 /** The steps of compiled forward, operator by operator. */
 
 import type { KernelWork } from '../../../hardware/kernelWork.ts';
+import { countElements } from '../../../model/countElements.ts';
 import type { Operator } from '../../../model/graph.ts';
 import { hasTrait } from '../../../operators/operatorFacts.ts';
 import { elementwiseKernel } from '../elementwiseKernel.ts';
@@ -162,7 +163,7 @@ function layoutCopies(graph: CompiledGraph, operator: Operator, isCast: boolean)
   for (const name of operator.inputs) {
     const tensor = graph.training.tensors.get(name);
     if (tensor === undefined || tensor.dimensions.length < 4) continue;
-    const kernelElements = tensor.dimensions.slice(2).reduce((product, size) => product * size, 1);
+    const kernelElements = countElements(tensor.dimensions.slice(2));
     const isFilter = graph.isWeight(name) && kernelElements > 1 && (tensor.dimensions[1] ?? 1) > 1;
     const isImage = inputs.includes(name) && values.get(name)?.consumers[0] === operator.index;
     if ((!isFilter || isCast) && !isImage) continue;

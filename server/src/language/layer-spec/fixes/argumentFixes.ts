@@ -1,7 +1,7 @@
 /** Arguments that are missing, or contradict what flows in. */
 
-import type { ModelEstimate } from '../../../estimate/estimateModel.ts';
 import type { Argument, LayerCall } from '../../../formats/layer-spec/syntax.ts';
+import { countErrors } from '../../countErrors.ts';
 import { applyEdits, type TextEdit } from '../../textEdit.ts';
 import { findCallable } from '../callable.ts';
 import { parameterAt } from '../parameterAt.ts';
@@ -63,6 +63,3 @@ function removalOf(call: LayerCall, argument: Argument): { readonly start: numbe
   if (next !== undefined) return { start: argument.span.start, end: next.span.start };
   return before === undefined ? argument.span : { start: before.span.end, end: argument.span.end };
 }
-
-const countErrors = ({ issues }: ModelEstimate): number =>
-  issues.filter(({ severity }) => severity === 'error').length;

@@ -1,6 +1,7 @@
 /** Parts of tensors, by range or by index, and writes into them. */
 
 import { itemAt } from '../../../model/at.ts';
+import { countElements } from '../../../model/countElements.ts';
 import { type Dimension, printDimension } from '../../../model/dimension.ts';
 import { ownDomain } from '../../../operators/vocabulary/define.ts';
 import { int, ints, type Tensor, text } from '../../layer-spec/layerDefinition.ts';
@@ -406,7 +407,7 @@ const strided: LowerAten = (call) => {
   const whole = self?.shape?.map(Number) ?? [];
   if (self === undefined || sizes.length !== strides.length || !whole.every(Number.isFinite))
     return undefined;
-  const count = sizes.reduce((product, size) => product * size, 1);
+  const count = countElements(sizes);
   if (count > mostPlaces) return undefined;
   let places: readonly number[] = [start];
   for (const [axis, size] of sizes.entries()) {
@@ -415,8 +416,7 @@ const strided: LowerAten = (call) => {
     places = places.flatMap((place) => Array.from({ length: size }, (_, at) => place + at * step));
   }
   const [flat] = call.emit('Reshape', [self, call.integers([-1])]);
-  const isAll =
-    places.every((place, at) => place === at) && count === whole.reduce((all, size) => all * size, 1);
+  const isAll = places.every((place, at) => place === at) && count === countElements(whole);
   const [taken] = isAll ? [flat] : call.emit('Gather', [flat, call.integers(places)], { axis: int(0) });
   return call.emit('Reshape', [taken, call.integers(sizes)]);
 };

@@ -9,6 +9,7 @@ import {
   spanOf,
 } from '../../../formats/caffe/syntax.ts';
 import { itemAt } from '../../../model/at.ts';
+import { countElements } from '../../../model/countElements.ts';
 import { int, ints, type NodeAttributes, type Tensor } from '../../layer-spec/layerDefinition.ts';
 import { any, type CaffeCall, type CaffeLayerDefinition } from '../layerDefinition.ts';
 import { fixed, printShape, shapeOf, shapeOfRank } from '../shapes.ts';
@@ -275,6 +276,6 @@ function lowerIm2col(call: CaffeCall): readonly Tensor[] | undefined {
   const [, , , , height, width] = columns.shape ?? [];
   const channels = fixed(shape[1]);
   if (channels === undefined || typeof height !== 'number' || typeof width !== 'number') return undefined;
-  const kernelSize = window.kernel.reduce((product, size) => product * size, 1);
+  const kernelSize = countElements(window.kernel);
   return [call.emit('Reshape', [columns, call.integers([0, channels * kernelSize, height, width])])];
 }

@@ -1,5 +1,6 @@
 /** Images rearranged, resampled and cut into blocks. */
 
+import { countElements } from '../../../model/countElements.ts';
 import type { Dimension } from '../../../model/dimension.ts';
 import { int, ints, type LayerDefinition, type ParameterDefinition, text } from '../layerDefinition.ts';
 import { hasRank, hasSpatialAxes } from './inputRank.ts';
@@ -205,7 +206,7 @@ const unfold: LayerDefinition = {
       output = call.emit('Gather', [output, index], { axis: int(axis === 0 ? 2 : 4) });
     }
     const ordered = call.emit('Transpose', [output], { perm: ints([0, 1, 2, 4, 3, 5]) });
-    const columns = channels * (extent ?? []).reduce((product, size) => product * size, 1);
+    const columns = channels * countElements(extent ?? []);
     const blocksInAll = counts.reduce((product, count) => product * count, 1);
     return call.emit('Reshape', [ordered, call.integersConstant([-1, columns, blocksInAll])]);
   },
