@@ -1,7 +1,9 @@
 /** `docs/frameworks.md`: every behaviour with what it overlaps, its options and its sources. */
 
 import type { FrameworkEntry } from '../server/src/frameworks/frameworkEntry.ts';
+import { optimizerDefinitions } from '../server/src/frameworks/optimizers/optimizers.ts';
 import { frameworks } from '../server/src/frameworks/registry.ts';
+import { optimizers } from '../server/src/model/scenario.ts';
 
 export function frameworksPage(): string {
   return `# Frameworks
@@ -16,6 +18,19 @@ What a framework sends, when, and what waits for it. Choose one with \`--framewo
 ${frameworks.map(({ name, documentation }) => `| [\`${name}\`](#${name}) | ${documentation} |`).join('\n')}
 
 ${frameworks.map(sectionOf).join('\n')}
+## Optimizers
+
+Choose one with \`--optimizer NAME\`, the setting \`layercost.optimizer\`, or \`optimizer:\` in the \`scenario\` of a layer spec. It
+sets the kernels of the update and what is kept between steps. States are as wide as the weights that are updated.
+
+| name | what it is |
+| --- | --- |
+${optimizers.map((name) => `| \`${name}\` | ${name === 'none' ? 'No update' : optimizerDefinitions[name].documentation} |`).join('\n')}
+
+Adafactor, LAMB and Muon need norms or products of whole tensors. They are refused where GPUs share tensors: with
+\`pytorch-fsdp\`, \`deepspeed-zero\` and tensor parallelism. Muon takes weights of two dimensions that a layer multiplies by, but
+no embedding tables and no weights of their shape.
+
 ## User-defined frameworks
 
 Describe your own framework in a YAML or JSON file. Give its path to \`--framework ./mine.yaml\` or the setting
@@ -66,6 +81,7 @@ const sectionOf = ({
   options,
   oneNode,
   trainsIn,
+  optimizers: rules,
 }: FrameworkEntry): string =>
   `## ${name}
 
@@ -75,7 +91,13 @@ Overlap: ${overlaps}.
 
 Precision where none is chosen: ${trainsIn === 'half' ? 'the half precision of the GPU, mixed (bf16, or fp16 on V100 and T4), else fp32' : 'fp32'}.
 
-| option | default | values |
+${
+  rules?.takes === undefined
+    ? ''
+    : `Optimizers: ${rules.takes.map((name) => `\`${name}\``).join(', ')}.
+
+`
+}| option | default | values |
 | --- | --- | --- |
 ${options.map((option) => `| \`${option.name}\` | \`${option.default}\` | ${option.documentation} |`).join('\n')}
 

@@ -30,6 +30,8 @@ const ddp = (options: Readonly<Record<string, string>>): ScenarioRequest => ({
 
 it.each<[ScenarioRequest, RegExp]>([
   [{ framework: { name: 'caffe-mpi', options: {} } }, /^caffe-mpi is not PyTorch.* pytorch-ddp/],
+  [{ optimizer: 'lion' }, /cannot run Lion: choose another optimizer, such as adamw/],
+  [{ optimizer: 'muon' }, /cannot run Muon/],
   [ddp({ 'in-place': 'true' }), /cannot run in-place=true/],
   [ddp({ gradients: 'fp32-sums' }), /cannot run gradients=fp32-sums/],
   [ddp({ embeddings: 'table-wise' }), /cannot run embeddings=table-wise/],
@@ -47,6 +49,8 @@ it.each<[ScenarioRequest]>([
   [{}],
   [{ checkpoint: 'selective' }],
   [{ accumulate: 4, optimizer: 'sgd' }],
+  [{ optimizer: 'adafactor' }],
+  [{ optimizer: 'lion', mode: 'inference' }],
   [ddp({ compile: 'true', 'memory-format': 'channels-last', 'clip-norm': 'true' })],
   [ddp({ 'optimizer-kernels': 'fused', gradients: 'added', weights: 'half', attention: 'eager' })],
   [ddp({ weights: 'half-with-copy' })],

@@ -6,6 +6,7 @@ import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import { planStep } from '../../server/src/estimate/plan/planStep.ts';
 import { resolveFramework } from '../../server/src/frameworks/registry.ts';
 import { readClusterProfile } from '../../server/src/hardware/readClusterProfile.ts';
+import { vectors } from '../support/updateSizes.ts';
 
 test.each([
   ['eager PyTorch', 'pytorch-ddp', {}, [37, 23, 60]],
@@ -66,10 +67,7 @@ test.each([
   ['bf16 needs no scale', 'bf16', {}, false],
 ] as const)('the host waits before the update: %s', (_, precision, options, waits) => {
   const { behaviour } = resolveFramework({ name: 'pytorch-ddp', options });
-  const { hostWaits } = behaviour.update('adamw', precision, {
-    elements: 1e6,
-    lengths: Array.from({ length: 100 }, () => 1e4),
-  });
+  const { hostWaits } = behaviour.update('adamw', precision, vectors(Array.from({ length: 100 }, () => 1e4)));
   expect(hostWaits).toBe(waits);
 });
 
@@ -84,12 +82,9 @@ test.each([
       name: 'pytorch-ddp',
       options: { 'optimizer-kernels': kernels },
     });
-    expect(
-      behaviour.update('adamw', 'bf16', {
-        elements: 1e6,
-        lengths: Array.from({ length: 100 }, () => 1e4),
-      }).hostWork,
-    ).toBe(expected);
+    expect(behaviour.update('adamw', 'bf16', vectors(Array.from({ length: 100 }, () => 1e4))).hostWork).toBe(
+      expected,
+    );
   },
 );
 

@@ -6,6 +6,7 @@ import { frameworks, resolveFramework } from '../../server/src/frameworks/regist
 import type { Precision } from '../../server/src/model/scenario.ts';
 import { bytes, seconds } from '../../server/src/model/units.ts';
 import { type ChainLayer, chain } from '../support/trainingGraph.ts';
+import { vectors } from '../support/updateSizes.ts';
 
 const { behaviour } = resolveFramework({ name: 'pytorch-ddp', options: {} });
 
@@ -167,7 +168,7 @@ describe('names and options', () => {
 });
 
 describe('optimizer', () => {
-  const fourTensors = { elements: 1000, lengths: [250, 250, 250, 250] };
+  const fourTensors = vectors([250, 250, 250, 250]);
   // Bytes per parameter, operand by operand; `fused` is one pass over everything.
   test.each([
     ['sgd', 'foreach', 12, 0],
@@ -211,7 +212,7 @@ describe('optimizer', () => {
         'adam',
         kernels,
         'fp32',
-        { elements, lengths: Array.from({ length: tensors }, () => elements / tensors) },
+        vectors(Array.from({ length: tensors }, () => elements / tensors)),
         { bytesPerElement: 4, copied: false, clipped: false, kernelArguments: '4 KiB' },
       );
       for (const kernel of update.kernels) expect(kernel.launches).toBe(launches);

@@ -3,13 +3,12 @@
 import { expect, test } from 'vitest';
 import { readKernels } from '../../scripts/measured/readKernels.ts';
 import { numberIn } from '../../scripts/measured/readMeasured.ts';
-import {
-  type OptimizerKernels,
-  optimizerUpdate,
-} from '../../server/src/frameworks/pytorch/optimizerUpdate.ts';
+import type { OptimizerKernels } from '../../server/src/frameworks/pytorch/listPasses.ts';
+import { optimizerUpdate } from '../../server/src/frameworks/pytorch/optimizerUpdate.ts';
 import { findGpu } from '../../server/src/hardware/gpus.ts';
 import { kernelTime } from '../../server/src/hardware/kernelTime.ts';
 import type { Optimizer } from '../../server/src/model/scenario.ts';
+import { vectors } from '../support/updateSizes.ts';
 
 const block = [2304 * 768, 768 * 768, 3072 * 768, 768 * 3072, 768, 768];
 /** As `updates` of scripts/measured/gpuKernels.py makes them. */
@@ -28,8 +27,8 @@ test.each(rows.map((row) => [`${row.parameters} ${row.optimizer} ${row.kernels}`
   (_, row) => {
     const lengths = lengthsOf[row.parameters ?? ''] ?? [];
     const gpu = findGpu('h200-sxm');
-    const sizes = { elements: numberIn(row, 'elements'), lengths };
-    expect(lengths.reduce((sum, length) => sum + length, 0)).toBe(sizes.elements);
+    const sizes = vectors(lengths);
+    expect(sizes.elements).toBe(numberIn(row, 'elements'));
     const { kernels } = optimizerUpdate(
       row.optimizer as Optimizer,
       row.kernels as OptimizerKernels,

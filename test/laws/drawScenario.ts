@@ -3,7 +3,8 @@
 import fc from 'fast-check';
 import type { OpenedModel } from '../../server/src/analysis/openedModel.ts';
 import { readFrameworkDescription } from '../../server/src/formats/framework/readFrameworkDescription.ts';
-import { frameworks } from '../../server/src/frameworks/registry.ts';
+import { refusedOptimizer } from '../../server/src/frameworks/optimizers/optimizerRules.ts';
+import { frameworks, optimizerRules } from '../../server/src/frameworks/registry.ts';
 import { builtInClusters } from '../../server/src/hardware/clusters.ts';
 import { builtInGpus } from '../../server/src/hardware/gpus.ts';
 import { priceKinds } from '../../server/src/model/price.ts';
@@ -11,6 +12,7 @@ import {
   checkpoints,
   type FrameworkChoice,
   type InputScenario,
+  type Optimizer,
   optimizers,
   precisions,
   type RunRequest,
@@ -298,11 +300,11 @@ export function scenariosOver(files: readonly string[]): fc.Arbitrary<DrawnScena
         },
       ),
       precision: fc.constantFrom(...precisions),
-      optimizer: fc.constantFrom(...optimizers),
-      chosen: fc.oneof(
-        { weight: 9, arbitrary: builtInFramework },
-        { weight: 1, arbitrary: describedFramework },
-      ),
+      chosen: fc
+        .oneof({ weight: 9, arbitrary: builtInFramework }, { weight: 1, arbitrary: describedFramework })
+        .chain((chosen) =>
+          fc.constantFrom(...optimizersOf(chosen.framework)).map((optimizer) => ({ ...chosen, optimizer })),
+        ),
       mode: fc.constantFrom(
         'training' as const,
         'training' as const,
@@ -316,13 +318,19 @@ export function scenariosOver(files: readonly string[]): fc.Arbitrary<DrawnScena
       run: rarely(wholeRun),
       again: fc.nat(999),
     })
-    .map(({ model, again, place, batch, chosen: { framework, frameworkFile }, ...request }) => ({
+    .map(({ model, again, place, batch, chosen: { framework, frameworkFile, optimizer }, ...request }) => ({
       model,
       again,
       frameworkFile,
-      request: withoutAbsent<ScenarioRequest>({ ...place, ...batch, framework, ...request }),
+      request: withoutAbsent<ScenarioRequest>({ ...place, ...batch, framework, optimizer, ...request }),
     }));
 }
+
+/** Those that the framework runs. */
+const optimizersOf = (framework: FrameworkChoice): readonly Optimizer[] =>
+  optimizers.filter(
+    (name) => refusedOptimizer(name, framework.name, optimizerRules(framework), 1) === undefined,
+  );
 
 type Loose<Fields> = { readonly [Key in keyof Fields]: Fields[Key] | undefined };
 

@@ -113,7 +113,7 @@ class TooLarge(unittest.TestCase):
 
 class WholeRun(unittest.TestCase):
     def test_every_layer_and_the_step_are_measured(self):
-        for optimizer in ("sgd", "momentum", "adam", "adamw", "none"):
+        for optimizer in ("sgd", "momentum", "adam", "adamw", "adagrad", "rmsprop", "none"):
             with self.subTest(optimizer):
                 events = events_of(small_plan(optimizer=optimizer))
                 step = next(event for event in events if event["event"] == "step")
@@ -123,6 +123,14 @@ class WholeRun(unittest.TestCase):
                 self.assertEqual(step["update"] is None, optimizer == "none")
                 self.assertEqual([layer["name"] for layer in layers], ["y", "z"])
                 self.assertTrue(all(layer["forward"] and layer["backward"] for layer in layers))
+
+    def test_an_optimizer_that_this_torch_lacks_is_named(self):
+        plan = small_plan(optimizer="adafactor")
+        if hasattr(torch.optim, "Adafactor"):
+            self.assertIsNotNone(next(event for event in events_of(plan) if event["event"] == "step")["update"])
+        else:
+            with self.assertRaisesRegex(Exception, "has no Adafactor: install a newer one"):
+                events_of(plan)
 
     def test_inference_has_no_backward(self):
         events = events_of(small_plan(mode="inference"))

@@ -1,6 +1,7 @@
 /** What of a scenario the runner cannot do. It would measure another step than the one that is predicted. */
 
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
+import { optimizerDefinitions } from '../frameworks/optimizers/optimizers.ts';
 import { hasOption, optionValues } from '../frameworks/registry.ts';
 import type { Scenario } from '../model/scenario.ts';
 
@@ -17,6 +18,10 @@ export function notRunnable(training: TrainingGraph, scenario: Scenario): string
   );
   if (named !== undefined)
     return `the benchmark cannot run ${named[0]}=${named[1]} of ${framework.name}: choose another value`;
+  const { optimizer, mode } = scenario;
+  const updating = mode === 'inference' || optimizer === 'none' ? undefined : optimizerDefinitions[optimizer];
+  if (updating !== undefined && updating.torchClass === undefined)
+    return `the benchmark cannot run ${updating.title}: choose another optimizer, such as adamw`;
   const marked = training.analysis.layers.find(({ marks }) => marks?.precision !== undefined);
   if (marked !== undefined && scenario.mode === 'training')
     return `the benchmark cannot run the \`precision\` of ${marked.name}: leave it out`;

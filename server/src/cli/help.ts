@@ -1,5 +1,6 @@
 /** What `layercost --help` and `layercost COMMAND --help` print. */
 
+import { optimizers } from '../model/scenario.ts';
 import { wrapWords } from '../model/wrapWords.ts';
 import { type CommandHelp, type CommandName, commandHelp, commandNames } from './commandHelp.ts';
 
@@ -84,7 +85,7 @@ const scenarioOptions: readonly (readonly [string, string])[] = [
     '--precision NAME',
     'fp32, tf32, fp16, bf16 or fp8; fp16 and bf16 are mixed precision. Left out: the half precision of the GPU with PyTorch, else fp32',
   ],
-  ['--optimizer NAME', 'sgd, momentum, adam, adamw or none'],
+  ['--optimizer NAME', `${optimizers.slice(0, -1).join(', ')} or ${optimizers.at(-1)}`],
   [
     '--framework NAME|FILE',
     'with options, such as pytorch-ddp,bucket-mb=50 (docs/frameworks.md); FILE: your own, described in YAML',

@@ -55,6 +55,7 @@ import { communicationByLayer, messageCosts } from './messageCosts.ts';
 import { withMeasurement } from './plan/measuredWork.ts';
 import { timelineOf, timesAlone, timesOf, waitingForSlower } from './plan/plannedTimes.ts';
 import { planStep } from './plan/planStep.ts';
+import { stateOfParameters } from './plan/stateOfParameters.ts';
 import { type FasterWorkers, passesOf, passTimesOf, type StepPlan, timeAtServers } from './plan/stepPlan.ts';
 import { stepRange } from './plan/surerPlan.ts';
 import { recost } from './recost.ts';
@@ -350,8 +351,7 @@ export function layersOf(
   exact: boolean,
   origins: ReadonlyMap<number, number>,
 ): readonly LayerCost[] {
-  const { training, scenario, update } = plan;
-  const elements = training.analysis.parameters.reduce((total, parameter) => total + parameter.elements, 0);
+  const { training, scenario } = plan;
   const inGraphOrder = ({ backward }: StepTimes): Float64Array =>
     scenario.mode === 'training' ? backward.toReversed() : new Float64Array(training.costs.length);
   const { measured } = plan;
@@ -380,7 +380,7 @@ export function layersOf(
     weightBytesPerElement: plan.weightBytesPerElement,
     isRecomputed: ({ operators }) =>
       operators.some((index) => plan.lowered.operators[index]?.recomputed !== undefined),
-    stateBytesPerElement: elements === 0 ? 0 : update.stateBytes / elements,
+    stateOfParameters: stateOfParameters(plan),
     communication: communicationByLayer(training.analysis.layers, messages),
     exposureKnown: exact,
     origins,

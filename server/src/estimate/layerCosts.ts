@@ -38,7 +38,8 @@ export interface LayerInputs {
   readonly weightBytesPerElement: number;
   /** Whether backward computes it again. */
   readonly isRecomputed: (layer: Layer) => boolean;
-  readonly stateBytesPerElement: number;
+  /** Bytes of the optimizer's state by index of the parameter. */
+  readonly stateOfParameters: Float64Array;
   /** By layer index. */
   readonly communication: readonly LayerCommunication[];
   /** Whether all of backward is known; else nobody can say what of the communication it hides. */
@@ -64,9 +65,9 @@ export function layerCosts(inputs: LayerInputs): readonly LayerCost[] {
   const names = namesOfLayers(training.analysis, training.folded !== undefined);
   const sinceOf = sinceOfLayers(inputs);
   const works = knownWorks(inputs.lowered, inputs);
-  const memoryOf = memoize(({ memory, parameters }: LayerWork) => ({
+  const memoryOf = memoize(({ memory, owned: indices }: LayerWork) => ({
     ...memory,
-    optimizerState: bytes(parameters * inputs.stateBytesPerElement),
+    optimizerState: bytes(sumOver(indices, inputs.stateOfParameters)),
   }));
   return layers.map((layer, index) => {
     const origin = training.folded === undefined ? index : (folded?.layers[index] ?? index);
@@ -192,6 +193,8 @@ export function layerOfOperators(training: TrainingGraph): Int32Array {
 /** The part of a layer's cost that is the same wherever in the step the layer stands. */
 interface LayerWork extends Pick<LayerCost, 'parameters' | 'output' | 'flops' | 'operations' | 'bytes'> {
   readonly memory: Omit<LayerCost['memory'], 'optimizerState'>;
+  /** Indices of its parameters; of layers that are alike, those of the first. */
+  readonly owned: readonly number[];
   readonly nothingKnown: boolean;
   /** Why a part of it is not known. */
   readonly reason: string | undefined;
@@ -252,6 +255,7 @@ function workOf(
     nothingKnown,
     reason,
     parameters: elements,
+    owned,
     output: outputOf(training, layer, origin),
     flops: {
       forward: orNull(flops(passes * forward.flops)),

@@ -20,6 +20,7 @@ import {
 } from './scenario/resolveBatch.ts';
 import { resolveCheckpoint } from './scenario/resolveCheckpoint.ts';
 import { bindDimensions, mergeDimensions, reportUnknownDimensions } from './scenario/resolveDimensions.ts';
+import { resolveOptimizer } from './scenario/resolveOptimizer.ts';
 import { reportOtherGpus, resolveCluster, resolveRequestedSize } from './scenario/resolveSize.ts';
 import { first, type Report } from './scenario/scenarioReport.ts';
 
@@ -106,6 +107,12 @@ export function resolveScenario(
       'past',
     );
   }
+  const optimizer = resolveOptimizer(
+    first(requests, 'optimizer'),
+    framework,
+    shared.parallel?.tensor ?? 1,
+    report,
+  );
   const measuredStep = first(requests, 'measuredStep');
   const thresholds = mergeThresholds(requests);
   const checkpoint = resolveCheckpoint(first(requests, 'checkpoint'), mode, analysis, report);
@@ -124,7 +131,7 @@ export function resolveScenario(
       ...(globalBatch === undefined || batch !== Math.ceil(globalBatch / passes) ? {} : { globalBatch }),
       dimensions,
       precision,
-      optimizer: first(requests, 'optimizer') ?? 'adamw',
+      optimizer,
       framework,
       mode,
       ...(past === undefined ? {} : { past }),

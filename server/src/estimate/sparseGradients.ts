@@ -2,6 +2,7 @@
 
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
 import { isSharded } from '../frameworks/embeddingTables.ts';
+import { optimizerDefinitions } from '../frameworks/optimizers/optimizers.ts';
 import { resolveFramework } from '../frameworks/registry.ts';
 import { counted } from '../model/counted.ts';
 import type { Issue } from '../model/issue.ts';
@@ -36,14 +37,13 @@ export function sparseGradientIssues(training: TrainingGraph, scenario: Scenario
     });
   }
   if (optimizer === 'none') return issues;
+  const { ofRows, title } = optimizerDefinitions[optimizer];
   const refused =
-    optimizer.startsWith('adam') &&
-    !isSharded(behaviour.embeddings) &&
-    behaviour.sparseGradients === undefined;
+    ofRows === 'adam' && !isSharded(behaviour.embeddings) && behaviour.sparseGradients === undefined;
   issues.push({
     code: 'scenario/assumed-lookups',
     severity: 'information',
-    message: `Lookups are taken as drawn evenly: the update of \`${name}\` meets ${Math.round(first.distinct)} different rows for ${Math.round(first.arriving)} lookups, and fewer where data is skewed${refused ? '. Adam refuses sparse gradients, so SparseAdam is costed for tables' : ''}`,
+    message: `Lookups are taken as drawn evenly: the update of \`${name}\` meets ${Math.round(first.distinct)} different rows for ${Math.round(first.arriving)} lookups, and fewer where data is skewed${refused ? `. ${title} refuses sparse gradients, so SparseAdam is costed for tables` : ''}`,
     ...option,
   });
   return issues;

@@ -15,6 +15,7 @@ import type { Bytes, Seconds } from '../model/units.ts';
 import type { EmbeddingHandling } from './embeddingTables.ts';
 import type { Exchange, InputHandling, ProfiledStep, WorkerGroup } from './exchange.ts';
 import type { Gradient } from './gradient.ts';
+import type { UpdatedTensor } from './optimizers/optimizerDefinition.ts';
 import type { SparseGradients } from './sparseGradients.ts';
 
 export interface FrameworkBehaviour {
@@ -141,8 +142,7 @@ export interface KeptTensor {
 
 export interface UpdateSizes {
   readonly elements: number;
-  /** Those of each tensor. */
-  readonly lengths: readonly number[];
+  readonly tensors: readonly UpdatedTensor[];
 }
 
 export interface Update {
@@ -151,8 +151,9 @@ export interface Update {
   readonly hostWork?: number;
   /** The host waits for the GPU before it launches the update; left out, it does not. */
   readonly hostWaits?: boolean;
-  /** Optimizer state kept between steps. */
+  /** Optimizer state kept between steps, and what of it is of one tensor. */
   readonly stateBytes: Bytes;
+  readonly stateBytesOf: (tensor: UpdatedTensor) => number;
   /** Memory needed only while it runs. */
   readonly temporaryBytes: Bytes;
 }

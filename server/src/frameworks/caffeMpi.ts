@@ -23,6 +23,7 @@ import {
 } from './exchange.ts';
 import type { FrameworkEntry } from './frameworkEntry.ts';
 import type { Gradient } from './gradient.ts';
+import { cudnnEraOptimizers } from './optimizers/optimizerRules.ts';
 import { oneOf } from './options.ts';
 import { allReduceEach, ncclStream, packLayers } from './packBuckets.ts';
 
@@ -30,6 +31,7 @@ export const caffeMpi: FrameworkEntry = {
   name: 'caffe-mpi',
   documentation: 'Caffe-MPI 2.0: gradients all-reduced layer by layer during backward, by NCCL 2',
   trainsIn: 'fp32',
+  optimizers: cudnnEraOptimizers,
   overlaps:
     'input: read, decoded and copied ahead; gradients: by layer, during backward; update: as they arrive',
   sources: [

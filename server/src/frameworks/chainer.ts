@@ -27,6 +27,7 @@ import {
 } from './exchange.ts';
 import type { FrameworkEntry } from './frameworkEntry.ts';
 import type { Gradient } from './gradient.ts';
+import { cudnnEraOptimizers } from './optimizers/optimizerRules.ts';
 import { oneOf } from './options.ts';
 
 const updaters = ['parallel', 'multiprocess', 'chainermn'] as const;
@@ -37,6 +38,7 @@ export const chainer: FrameworkEntry = {
   documentation:
     'Chainer: ParallelUpdater, MultiprocessParallelUpdater or ChainerMN, gradients after backward',
   trainsIn: 'fp32',
+  optimizers: cudnnEraOptimizers,
   overlaps:
     'input: read and decoded ahead, copied before forward; gradients: after backward, or with `double-buffering` during the next step; update: after all',
   sources: [

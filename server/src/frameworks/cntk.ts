@@ -26,6 +26,7 @@ import {
 } from './exchange.ts';
 import type { FrameworkEntry } from './frameworkEntry.ts';
 import type { Gradient } from './gradient.ts';
+import { cudnnEraOptimizers } from './optimizers/optimizerRules.ts';
 import { oneOf, wholeNumber } from './options.ts';
 
 const learners = ['data-parallel', 'one-bit', 'block-momentum'] as const;
@@ -34,6 +35,7 @@ export const cntk: FrameworkEntry = {
   name: 'cntk',
   documentation: 'CNTK 2: data-parallel, 1-bit or block-momentum SGD, gradients after backward',
   trainsIn: 'fp32',
+  optimizers: cudnnEraOptimizers,
   overlaps:
     'input: read, decoded and copied ahead, the whole data set by every worker; gradients: after backward; update: after all',
   sources: [

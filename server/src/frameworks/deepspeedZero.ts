@@ -40,6 +40,7 @@ export const deepspeedZero: FrameworkEntry = {
   name: 'deepspeed-zero',
   documentation: 'DeepSpeed ZeRO 1, 2 or 3: sharded optimizer state, gradients, parameters',
   trainsIn: 'half',
+  optimizers: { splitsTensors: true },
   // deepspeed/sequence/layer.py.
   layout: { defaults: { contextExchange: 'all-to-all' } },
   overlaps:

@@ -22,6 +22,7 @@ import {
 } from './exchange.ts';
 import type { FrameworkEntry } from './frameworkEntry.ts';
 import type { Gradient } from './gradient.ts';
+import { cudnnEraOptimizers } from './optimizers/optimizerRules.ts';
 import { type Bucket, packBuckets, packLayers } from './packBuckets.ts';
 import { eagerOptions, eagerPytorch } from './pytorchDdp.ts';
 
@@ -31,6 +32,7 @@ export const describedFramework = (description: FrameworkDescription): Framework
     name: description.name,
     documentation: description.title,
     trainsIn: isPytorch ? 'half' : 'fp32',
+    ...(isPytorch ? {} : { optimizers: cudnnEraOptimizers }),
     overlaps: 'as described',
     sources: ['user-defined framework'],
     options: isPytorch ? eagerOptions : cudnnEraOptions,

@@ -2,6 +2,7 @@
 
 import type { FrameworkBehaviour } from './behaviour.ts';
 import type { LayoutRules } from './layoutRules.ts';
+import type { OptimizerRules } from './optimizers/optimizerRules.ts';
 import type { FrameworkOption } from './options.ts';
 
 export interface FrameworkEntry {
@@ -22,6 +23,8 @@ export interface FrameworkEntry {
   readonly oneNode?: true;
   /** Left out: GPUs each have a copy of the model; several cannot share one. */
   readonly layout?: LayoutRules;
+  /** Left out: all optimizers that have kernels for PyTorch, on whole tensors. */
+  readonly optimizers?: OptimizerRules;
   /** Options that exclude each other, and what to do; `undefined` where there are none. */
   readonly contradiction?: (options: ReadonlyMap<string, string>) => string | undefined;
   readonly create: (options: ReadonlyMap<string, string>) => FrameworkBehaviour;

@@ -69,6 +69,7 @@ export const megatron: FrameworkEntry = {
   documentation:
     'Megatron-LM: fp32 sums of gradients, all-reduced after backward; distributed optimizer and overlap as options',
   trainsIn: 'half',
+  optimizers: { takes: ['sgd', 'momentum', 'adam', 'adamw', 'none'] },
   layout: {
     defaults: { gathered: 'again', contextExchange: 'ring', stages: 'uniform' },
     schedules: ['1f1b', 'interleaved-1f1b'],

@@ -40,6 +40,7 @@ import {
 import type { FrameworkEntry } from './frameworkEntry.ts';
 import type { Gradient } from './gradient.ts';
 import { hostSum } from './hostSum.ts';
+import { cudnnEraOptimizers } from './optimizers/optimizerRules.ts';
 import { oneOf, wholeNumber } from './options.ts';
 import { chooseServers, type ServerChoice, serverOptions } from './serverChoice.ts';
 import { mxnetGradients } from './sparseGradients.ts';
@@ -62,6 +63,7 @@ export const mxnet: FrameworkEntry = {
   name: 'mxnet',
   documentation: 'MXNet 1: each tensor through the kvstore during backward and the next forward, by priority',
   trainsIn: 'fp32',
+  optimizers: cudnnEraOptimizers,
   overlaps:
     'input: read, decoded and copied ahead; gradients: each tensor, during backward and the next forward; update: as they arrive, with `dist_*` at the servers',
   sources: [

@@ -35,13 +35,9 @@ import {
 } from './pytorch/compiled/compileOption.ts';
 import { eagerLaunch, launchOf } from './pytorch/eagerLaunch.ts';
 import { addGradients, both, copyIntoBuckets } from './pytorch/gradientHandling.ts';
+import type { OptimizerKernels } from './pytorch/listPasses.ts';
 import { pytorchLowering } from './pytorch/lowerPytorch.ts';
-import {
-  addedGradientKernels,
-  type OptimizerKernels,
-  optimizerUpdate,
-  zeroFill,
-} from './pytorch/optimizerUpdate.ts';
+import { addedGradientKernels, optimizerUpdate, zeroFill } from './pytorch/optimizerUpdate.ts';
 import {
   hasOlderMatmuls,
   kernelArgumentsOf,

@@ -22,6 +22,7 @@ export const pytorchFsdp: FrameworkEntry = {
   name: 'pytorch-fsdp',
   documentation: 'PyTorch FSDP: sharded parameters, gradients and optimizer state, gathered block by block',
   trainsIn: 'half',
+  optimizers: { splitsTensors: true },
   layout: freeLayout,
   overlaps:
     'input: read, decoded and copied ahead; parameters: the next block during the current one; gradients: by block, during backward; update: after all',

@@ -17,6 +17,7 @@ import { megatron } from './megatron.ts';
 import { mgWfbp } from './mgWfbp.ts';
 import { mxnet } from './mxnet.ts';
 import { naive } from './naive.ts';
+import type { OptimizerRules } from './optimizers/optimizerRules.ts';
 import { type FrameworkOption, readOptions } from './options.ts';
 import { pytorchDdp } from './pytorchDdp.ts';
 import { pytorchDp } from './pytorchDp.ts';
@@ -48,6 +49,10 @@ export const defaultFramework: FrameworkChoice = { name: 'pytorch-ddp', options:
 /** The built-in framework of a name, which people may write in capitals. */
 export const findFramework = (name: string): FrameworkEntry | undefined =>
   frameworks.find((entry) => entry.name === name.trim().toLowerCase());
+
+/** Which optimizers a framework runs. */
+export const optimizerRules = ({ name, description }: FrameworkChoice): OptimizerRules =>
+  (description === undefined ? findFramework(name) : describedFramework(description))?.optimizers ?? {};
 
 /** Whether a built-in framework has an option: what a finding advises must be there to be set. */
 export const hasOption = (framework: string, option: string): boolean =>

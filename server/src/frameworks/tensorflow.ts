@@ -43,6 +43,7 @@ import {
 import type { FrameworkEntry } from './frameworkEntry.ts';
 import type { Gradient } from './gradient.ts';
 import { hostConcat, hostSum } from './hostSum.ts';
+import { cudnnEraOptimizers } from './optimizers/optimizerRules.ts';
 import { oneOf, positiveNumber } from './options.ts';
 import { allReduceEach, packLayers } from './packBuckets.ts';
 import { busiestShare, chooseServers, serverOptions } from './serverChoice.ts';
@@ -55,6 +56,7 @@ export const tensorflow: FrameworkEntry = {
   documentation:
     'TensorFlow 1 (tf_cnn_benchmarks): parameter servers, replicated or distributed-replicated variables',
   trainsIn: 'fp32',
+  optimizers: cudnnEraOptimizers,
   overlaps:
     'input: read, decoded and copied ahead; gradients: each tensor, during backward; variables: before their layer in the next step, or one step late; update: at the servers, or after all',
   sources: [

@@ -10,7 +10,6 @@
 
 import { pytorchSchedules } from '../model/pytorchSchedules.ts';
 import { pipelineSchedules } from '../model/scenario.ts';
-import { bytes } from '../model/units.ts';
 import type { GradientHandling, GradientPass } from './behaviour.ts';
 import { noExchange, type WorkerGroup } from './exchange.ts';
 import type { FrameworkEntry } from './frameworkEntry.ts';
@@ -29,6 +28,7 @@ export const torchtitan: FrameworkEntry = {
   documentation:
     'torchtitan: FSDP2 with gradients added up in fp32, beside tensor, context, expert and pipeline parallelism',
   trainsIn: 'half',
+  optimizers: { takes: ['sgd', 'momentum', 'adam', 'adamw', 'none'] },
   layout: {
     defaults: { sequence: true, stages: 'torchtitan' },
     schedules: pipelineSchedules.filter((name) => pytorchSchedules[name] !== undefined),
@@ -89,15 +89,9 @@ export const torchtitan: FrameworkEntry = {
       if (group.gpus === 1) return noExchange;
       const how = shardingOf(options, group);
       const exchange = fsdpExchange(gradients, group, how);
-      const ways = waysOf(how.over, group);
-      if (ways === 1 || !how.keeps) return exchange;
-      // Whole blocks in the precision of the computation lie beside fp32 shards.
-      const whole = gradients.reduce((total, { elements }) => total + elements, 0);
-      return {
-        ...exchange,
-        shards: { ...exchange.shards, parameters: ways, gradients: group.pipelined === true ? 1 : ways },
-        buffers: bytes(exchange.buffers + whole * how.parameterBytesPerElement),
-      };
+      if (waysOf(how.over, group) === 1 || !how.keeps || group.pipelined !== true) return exchange;
+      // Micro-batches add up whole gradients.
+      return { ...exchange, shards: { ...exchange.shards, gradients: 1 } };
     },
     exchangeInInference: (parameters, group) =>
       group.gpus === 1 ? noExchange : fsdpInference(parameters, group, shardingOf(options, group)),

@@ -11,7 +11,20 @@ export const precisions = ['fp32', 'tf32', 'fp16', 'bf16', 'fp8'] as const;
 /** `fp16` and `bf16` mean mixed precision as frameworks do it: autocast, fp32 master weights. */
 export type Precision = (typeof precisions)[number];
 
-export const optimizers = ['sgd', 'momentum', 'adam', 'adamw', 'none'] as const;
+export const optimizers = [
+  'sgd',
+  'momentum',
+  'adam',
+  'adamw',
+  'adamw-8bit',
+  'adagrad',
+  'rmsprop',
+  'adafactor',
+  'lion',
+  'lamb',
+  'muon',
+  'none',
+] as const;
 export type Optimizer = (typeof optimizers)[number];
 
 /**

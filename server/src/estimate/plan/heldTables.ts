@@ -4,6 +4,7 @@ import { distinctRows, type EmbeddingTable, embeddingTables } from '../../analys
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { FrameworkBehaviour, Update } from '../../frameworks/behaviour.ts';
 import { indexBytes, isSharded } from '../../frameworks/embeddingTables.ts';
+import { optimizerDefinitions } from '../../frameworks/optimizers/optimizers.ts';
 import { fusedUpdate, pytorchGradients, statesOf } from '../../frameworks/sparseGradients.ts';
 import type { KernelWork } from '../../hardware/kernelWork.ts';
 import type { Optimizer } from '../../model/scenario.ts';
@@ -65,15 +66,16 @@ export function updateOfTables(
   optimizer: Optimizer,
   bytesPerElement: number,
   { sparseGradients = pytorchGradients }: Pick<FrameworkBehaviour, 'sparseGradients'>,
-): Update {
+): Pick<Update, 'kernels' | 'stateBytes'> {
   const kernels: KernelWork[] = [];
   let state = 0;
   if (optimizer !== 'none') {
+    const { ofRows } = optimizerDefinitions[optimizer];
     for (const table of tables.values()) {
       const { rows, width, shards, arriving, distinct } = table;
       const [whole, came, met] = [(rows * width) / shards, arriving * width, distinct * width];
       const update = shards > 1 ? fusedUpdate : sparseGradients.update;
-      const { touched, launches, passesWhole } = update(optimizer, { whole, came, met });
+      const { touched, launches, passesWhole } = update(ofRows, { whole, came, met });
       kernels.push({
         class: passesWhole === true ? 'elementwise' : 'embedding',
         dtype: 'fp32',
@@ -82,11 +84,21 @@ export function updateOfTables(
         bytes: bytes(touched * bytesPerElement + arriving * indexBytes),
         launches,
       });
-      state += whole * bytesPerElement * statesOf[optimizer];
+      state += tableState(table, optimizer, bytesPerElement);
     }
   }
-  return { kernels, stateBytes: bytes(state), temporaryBytes: bytes(0) };
+  return { kernels, stateBytes: bytes(state) };
 }
+
+/** What an optimizer keeps of the rows that a GPU holds, in bytes. */
+export const tableState = (
+  { rows, width, shards }: HeldTable,
+  optimizer: Optimizer,
+  bytesPerElement: number,
+): number =>
+  optimizer === 'none'
+    ? 0
+    : ((rows * width) / shards) * bytesPerElement * statesOf[optimizerDefinitions[optimizer].ofRows];
 
 /** The operators whose backward makes no gradient of a whole table: its rows are the gradient that comes in. */
 export const silentBackward = (tables: HeldTables): readonly number[] =>

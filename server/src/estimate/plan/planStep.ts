@@ -35,6 +35,7 @@ import { passAlone } from './plannedTimes.ts';
 import { slowdownOf } from './plannedWork.ts';
 import type { StepPlan } from './stepPlan.ts';
 import { surerAsWhole } from './surerPlan.ts';
+import { shardOf, updatedTensors } from './updatedTensors.ts';
 import { imbalanceFactor, saysHowWorkersDiffer } from './workerImbalance.ts';
 
 /**
@@ -193,13 +194,17 @@ function predictStep(training: TrainingGraph, scenario: Scenario, cluster: Clust
     });
   const handled = handling(scenario.gpus, scenario.nodes);
   const ownHandled = scenario.gpus === 1 ? handled : handling(1, 1);
-  const dense = tables.size === 0 ? learned : learned.filter((_, index) => !tables.has(index));
+  const updated = updatedTensors(training);
+  const dense = learned.flatMap((parameter, index) => {
+    const tensor = updated[index];
+    return tensor === undefined || tables.has(index) ? [] : [{ tensor, ways: parameter }];
+  });
   const updateOf = (optimizer: Optimizer, shards: number, held = tables): Update => {
     // Experts are split over fewer GPUs than the rest.
-    const lengths = dense.map((parameter) => parameter.elements / shardsOf(parameter, shards));
+    const tensors = dense.map(({ tensor, ways }) => shardOf(tensor, shardsOf(ways, shards)));
     const own = behaviour.update(dense.length > 0 ? optimizer : 'none', scenario.precision, {
-      elements: lengths.reduce((total, length) => total + length, 0),
-      lengths,
+      elements: tensors.reduce((total, { elements }) => total + elements, 0),
+      tensors,
     });
     if (tables.size === 0 || learned.length === 0) return own;
     const ofTables = updateOfTables(held, optimizer, weightBytesPerElement, behaviour);
@@ -207,7 +212,6 @@ function predictStep(training: TrainingGraph, scenario: Scenario, cluster: Clust
       ...own,
       kernels: [...own.kernels, ...ofTables.kernels],
       stateBytes: bytes(own.stateBytes + ofTables.stateBytes),
-      temporaryBytes: own.temporaryBytes,
     };
   };
   const own = updateOf(scenario.optimizer, 1);

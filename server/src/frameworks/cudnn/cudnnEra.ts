@@ -59,7 +59,7 @@ export function cudnnEra(
         // One tensor after another.
         kernels: update.kernels.map(({ lists: _, ...kernel }) => ({
           ...kernel,
-          launches: sizes.lengths.length,
+          launches: sizes.tensors.length,
         })),
         hostWork: 0,
       };

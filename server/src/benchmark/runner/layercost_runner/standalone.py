@@ -74,6 +74,9 @@ _optimizers = {
     "momentum": "torch.optim.SGD(trained, lr=1e-9, momentum=0.9)",
     "adam": "torch.optim.Adam(trained, lr=1e-9)",
     "adamw": "torch.optim.AdamW(trained, lr=1e-9)",
+    "adagrad": "torch.optim.Adagrad(trained, lr=1e-9)",
+    "rmsprop": "torch.optim.RMSprop(trained, lr=1e-9)",
+    "adafactor": "torch.optim.Adafactor(trained, lr=1e-9)",
     "none": "None",
 }
 

@@ -65,15 +65,30 @@ def optimizer_of(plan: Plan, parameters: list[Tensor]) -> Optional[torch.optim.O
     rate = 1e-9
     if plan.optimizer == "none" or not parameters:
         return None
-    kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}.get(plan.optimizer, torch.optim.SGD)
-    kernels: dict[str, Any] = {"foreach": plan.optimizer_kernels == "foreach"}
+    name = _classes[plan.optimizer]
+    kind = getattr(torch.optim, name, None)
+    if kind is None:
+        raise Unsupported(f"torch {torch.__version__} has no {name}: install a newer one, or choose another optimizer")
+    # Adafactor goes tensor after tensor unless it is told otherwise.
+    kernels: dict[str, Any] = {"foreach": plan.optimizer_kernels == "foreach" and name != "Adafactor"}
     if plan.optimizer_kernels == "fused":
         kernels = {"fused": True}
         if "fused" not in inspect.signature(kind).parameters:
-            raise Unsupported(f"torch {torch.__version__} has no fused {kind.__name__}: leave out optimizer-kernels=fused")
+            raise Unsupported(f"torch {torch.__version__} has no fused {name}: leave out optimizer-kernels=fused")
     if plan.optimizer == "momentum":
         kernels["momentum"] = 0.9
     return kind(parameters, lr=rate, **kernels)
+
+
+_classes = {
+    "sgd": "SGD",
+    "momentum": "SGD",
+    "adam": "Adam",
+    "adamw": "AdamW",
+    "adagrad": "Adagrad",
+    "rmsprop": "RMSprop",
+    "adafactor": "Adafactor",
+}
 
 
 def _scaler() -> Any:
