@@ -61,12 +61,18 @@ describe.each([
 
 test.each([
   ['pytorch-ddp', {}, 2],
-  ['pytorch-fsdp', { sharding: 'shard-grad-op' }, 2],
   ['deepspeed-zero', { stage: '2' }, 2],
 ] as const)('%s %o keeps parameters whole and sends nothing', (name, options, bytesPerElement) => {
   const cost = costOf(name, options);
   expect(cost.messages).toBeUndefined();
   expect(cost.totals.memory.parameters).toBe((whole * bytesPerElement) / 4);
+});
+
+test('what FSDP keeps whole from forward to backward was gathered before, and lies beside its shard', () => {
+  const cost = costOf('pytorch-fsdp', { sharding: 'shard-grad-op' });
+  expect(cost.messages).toBeUndefined();
+  expect(cost.totals.memory.parameters).toBe((whole * 2) / 4 / 16);
+  expect(cost.totals.memory.communicationBuffers).toBe((whole * 2) / 4);
 });
 
 /** At the head, whose own copy is the last: two linear layers of attention and two of the network in each of 12 blocks. */

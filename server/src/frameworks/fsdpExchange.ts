@@ -38,9 +38,9 @@ export function fsdpExchange(
       // After the backward of a unit its hook prefetches, then reduces (_runtime_utils.py, `_post_backward_hook`).
       gathersFirst: backwardPrefetch === 'post',
     }),
-    shards: { parameters: keeps ? 1 : ways, gradients: ways, optimizerState: ways },
+    shards: { parameters: ways, gradients: ways, optimizerState: ways },
     buffers: bytes(
-      (keeps ? 0 : wholeUnits(units, parameterBytesPerElement, 1)) +
+      (keeps ? allUnits(units, parameterBytesPerElement) : wholeUnits(units, parameterBytesPerElement, 1)) +
         castGradients(units, parameterBytesPerElement, gradientBytesPerElement),
     ),
   };
@@ -53,13 +53,16 @@ export function fsdpInference(
   { over, keeps, parameterBytesPerElement }: FullSharding,
 ): Exchange {
   const ways = waysOf(over, group);
-  if (ways === 1 || keeps) return noExchange;
+  if (ways === 1) return noExchange;
   const units = blocksOf(parameters, group);
   return {
     ...noExchange,
-    messages: gathersOfForward(units, { over, parameterBytesPerElement, ahead: 2 }),
+    // What stays whole was gathered in the first pass.
+    messages: keeps ? [] : gathersOfForward(units, { over, parameterBytesPerElement, ahead: 2 }),
     shards: { ...wholeState, parameters: ways },
-    buffers: wholeUnits(units, parameterBytesPerElement, 0),
+    buffers: keeps
+      ? allUnits(units, parameterBytesPerElement)
+      : wholeUnits(units, parameterBytesPerElement, 0),
   };
 }
 
@@ -101,6 +104,10 @@ function blocksOf(gradients: readonly Gradient[], group: WorkerGroup): readonly 
   }
   return [...blocks.values()].map((block) => unitOf(block, group)).sort((a, b) => a.first - b.first);
 }
+
+/** All units are whole, in the type that they are gathered in, beside their shards. */
+const allUnits = (units: readonly Unit[], bytesPerElement: number): Bytes =>
+  bytes(units.reduce((total, { elements }) => total + elements, 0) * bytesPerElement);
 
 /** Two units are whole at a time, the gradients of so many beside them. */
 const wholeUnits = (units: readonly Unit[], bytesPerElement: number, gradients: 0 | 1): Bytes => {
