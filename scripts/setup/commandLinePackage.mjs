@@ -1,8 +1,8 @@
 /** The npm package of the command line: packed from what is built, and tried as a stranger would use it. */
 
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { npm, run, Trouble } from './command.mjs';
 import { readManifest, root } from './project.mjs';
 
@@ -15,9 +15,9 @@ const budget = 1_150_000;
  * @returns {Promise<string>} its path
  */
 export async function packCommandLine(folder) {
-  // The bundles are built already, so that the package need not build them again.
+  const staged = stageCommandLine(join(folder, 'command-line'));
   const pack = await npm(['pack', '--ignore-scripts', '--silent', '--pack-destination', folder], {
-    cwd: root,
+    cwd: staged,
   });
   if (pack.status !== 0) throw new Trouble(`npm could not pack the command line:\n${pack.output}`);
   const { name, version } = readManifest();
@@ -27,6 +27,47 @@ export async function packCommandLine(folder) {
   if (size > budget) throw new Trouble(`the npm package is ${size} bytes, over its budget of ${budget}`);
   await tryPackage(file);
   return file;
+}
+
+/** What the registry and the program need of the manifest; the rest is about the editor and this repository. */
+const shared = [
+  'name',
+  'version',
+  'description',
+  'license',
+  'keywords',
+  'repository',
+  'bugs',
+  'bin',
+  'files',
+];
+
+/**
+ * The manifest of the command line, without what editors read: texts by name, settings, commands.
+ *
+ * @param {Record<string, unknown>} manifest
+ * @param {Record<string, string>} texts those that `%name%` stands for
+ * @returns {Record<string, unknown>}
+ */
+export function commandLineManifest(manifest, texts) {
+  const own = Object.fromEntries(
+    shared.flatMap((key) => (manifest[key] === undefined ? [] : [[key, manifest[key]]])),
+  );
+  const description = String(own.description).replace(/^%(.*)%$/, (_, name) => texts[name]);
+  return { ...own, description, engines: { node: manifest.engines.node } };
+}
+
+/** @returns {string} the folder, with what the manifest lists */
+function stageCommandLine(folder) {
+  const read = (name) => JSON.parse(readFileSync(join(root, name), 'utf8'));
+  const manifest = commandLineManifest(readManifest(), read('package.nls.json'));
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+  for (const name of ['README.md', 'LICENSE', ...manifest.files]) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    cpSync(join(root, name), join(folder, name), { recursive: true });
+  }
+  return folder;
 }
 
 /** Nothing but the tarball: no network, no file of this project, a model that is written there. */
@@ -47,7 +88,11 @@ async function tryPackage(file) {
     );
     if (report.status !== 0) throw new Trouble(`the installed command line fails:\n${report.output}`);
     for (const part of ['lsp', 'mcp']) await tryServer(folder, part);
-    const { bin } = JSON.parse(readFileSync(join(folder, 'node_modules/layercost/package.json'), 'utf8'));
+    const { bin, description, ...others } = JSON.parse(
+      readFileSync(join(folder, 'node_modules/layercost/package.json'), 'utf8'),
+    );
+    if (/%/.test(description) || 'contributes' in others || 'main' in others)
+      throw new Trouble('the npm package has the manifest of the editor');
     console.log(
       `installed in an empty folder: ${Object.keys(bin).join(', ')} reports, and serves lsp and mcp`,
     );

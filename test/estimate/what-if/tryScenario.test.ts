@@ -139,4 +139,5 @@ it('counts nodes where a cluster has processors alone, and gives long names a wh
     'Cluster',
     'Framework and options',
   ]);
+  expect([...page.matchAll(/<label[^>]*><span>([^<]*)/g)].at(-1)?.[1]).toBe('Framework and options');
 });

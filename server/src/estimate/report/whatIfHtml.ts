@@ -13,7 +13,12 @@ export interface WhatIfRow {
 /** `data-written` is what the script compares with to know what was changed. */
 export function whatIfHtml({ choices, written }: WhatIfRow): string {
   const isTried = choices.some(({ key, value }) => written[key] !== undefined && written[key] !== value);
-  const fields = choices.map(
+  // A text takes a whole row: behind the others it leaves no gap between them.
+  const inRows = [
+    ...choices.filter(({ kind }) => kind !== 'text'),
+    ...choices.filter(({ kind }) => kind === 'text'),
+  ];
+  const fields = inRows.map(
     (choice) =>
       `<label${hasLongNames(choice) ? ' class="long"' : ''}><span>${choice.title}</span>${control(choice, written[choice.key] ?? choice.value)}</label>`,
   );
