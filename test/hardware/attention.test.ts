@@ -47,10 +47,22 @@ describe('attention by one kernel', () => {
       { causal: true, sequences: 10 },
       whole / 8,
     ],
+    [
+      'a window: the block of the last queries sees two blocks of keys',
+      { causal: true, sequences: 10, window: 128 },
+      whole / 32,
+    ],
+    [
+      'in backward keys are seen by as many queries',
+      { pass: 'backward', causal: true, sequences: 10, window: 128 },
+      2.5 * (whole / 32),
+    ],
+    ['a window as long as the keys hides none', { causal: true, sequences: 10, window: 1024 }, whole / 8],
     ['fewer blocks than multiprocessors leave some idle', { sequences: 1, queries: 128 }, whole / 8],
     ['a ragged end of the queries costs a block', { queries: 1025 }, (whole * 9) / 8],
   ] as const)('%s', (_, different, time) => {
-    expect(attentionTime(rates, half, { ...shape, ...different }, 0).time).toBeCloseTo(time, 9);
+    const curve = { ...half, backward: half };
+    expect(attentionTime(rates, curve, { ...shape, ...different }, 0).time).toBeCloseTo(time, 9);
   });
 
   test('what moves takes its time where there is little to compute', () => {
@@ -231,3 +243,32 @@ describe('which kernels a GPU has', () => {
     );
   });
 });
+
+/** Masks are walked through whole, and FlashAttention before 2.3 has no window. */
+test.each(attentionKernels)(
+  '%s: a window is no slower than none, and a smaller one no slower than a larger one',
+  (attention) => {
+    const gpu = findGpu('h100-sxm');
+    if (gpu === undefined) throw new Error('h100-sxm');
+    const timeOf = (window: number | undefined, masked: boolean): number =>
+      kernelTime(gpu, {
+        class: 'attention',
+        dtype: 'bf16',
+        flops: flops(4 * 32 * 8192 * (window ?? 8192) * 128),
+        operations: 0,
+        bytes: bytes(0),
+        launches: 1,
+        attention: {
+          ...{ pass: 'forward', sequences: 32, queries: 8192, keys: 8192, size: 128, causal: true },
+          ...(window === undefined ? {} : { window }),
+          ...(masked ? { mask: { elements: 8192 ** 2, trained: false } } : {}),
+        },
+        environment: { layout: 'channels-first', mixed: true, attention },
+      }).time;
+    const times = [256, 1024, 4096, undefined].map((window) => timeOf(window, false));
+    expect(times).toEqual(times.toSorted((one, other) => one - other));
+    const skips = attention !== 'flash-attention-1' && attention !== 'triton';
+    expect(new Set(times).size).toBe(skips ? 4 : 1);
+    expect(timeOf(1024, true)).toBe(timeOf(undefined, true));
+  },
+);

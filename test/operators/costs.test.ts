@@ -238,6 +238,34 @@ const flopRows: readonly (readonly [string, Application, Gradients, Flops])[] = 
     [4 * 8 * 128 * 128 * 64, 0, 0],
   ],
   [
+    // 32 keys, the query's own among them.
+    'a window counts the keys that it shows',
+    {
+      type: 'Attention',
+      opset: 25,
+      inputs: ['float32[2, 8, 128, 64]', 'float32[2, 8, 128, 64]', 'float32[2, 8, 128, 64]'],
+      attributes: { is_causal: 1, left_window_size: 31 },
+    },
+    ['data', 'data', 'data'],
+    [4 * 16 * 128 * 32 * 64, 8 * 16 * 128 * 32 * 64, 0],
+  ],
+  [
+    'a window beside a mask, which no kernel skips',
+    {
+      type: 'Attention',
+      opset: 25,
+      inputs: [
+        'float32[2, 8, 128, 64]',
+        'float32[2, 8, 128, 64]',
+        'float32[2, 8, 128, 64]',
+        'float32[128, 128]',
+      ],
+      attributes: { is_causal: 1, left_window_size: 31 },
+    },
+    [],
+    [4 * 16 * 128 * 128 * 64, 0, 0],
+  ],
+  [
     'attention over past keys too',
     {
       type: 'Attention',

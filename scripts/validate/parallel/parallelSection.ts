@@ -70,7 +70,7 @@ ${published.sets.map((set) => `- ${coverageText(set)}`).join('\n')}
 - Megatron Bridge: of the runs of a model on as many GPUs of a system in a precision the one of the newest container, 25.11 to 26.08. Expert
   parallelism was judged by none before; all-to-alls were then found too long by the number of GPUs of a group. From 26.06 on steps are shorter than
   predicted, before longer: containers gained up to a half in a year, by CUDA graphs and fused kernels of experts that are not costed.
-  GB300 takes GB200's rates and is a fifth faster. Multi-token prediction of DeepSeek-V3 and sliding windows of GPT-OSS are left out.
+  GB300 takes GB200's rates and is a fifth faster. Multi-token prediction of DeepSeek-V3 is left out.
 - LoRA in MLPerf: what a node's GPUs share follows from samples and passes of a step. Padding of batches, and what loads them, are not costed.
 - LiBai: the GPU and its links are not named. Pairs of GPUs lose a quarter in tensor parallelism there, four and eight do not.
 - Memory of Megatron-LM's paper on activations, ${published.activations.rows} rows on GPT of 22B to 1T: ${activationsText(published.activations)}.

@@ -66,6 +66,8 @@ export interface AskedLayout {
   readonly heads: readonly number[];
   /** Heads of keys and values of attention in one operator. */
   readonly keyHeads: readonly number[];
+  /** Whether attention has a sliding window. */
+  readonly hasWindow: () => boolean;
   readonly options: ReadonlyMap<string, string>;
 }
 

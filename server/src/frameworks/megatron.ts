@@ -303,9 +303,11 @@ const asyncBackward: TensorOverlap = { bulk: 'nccl' };
 
 /**
  * megatron/training/arguments.py, `validate_args`; megatron/core/transformer/transformer_config.py, `__post_init__`. Releases before
- * the end of 2025 also refuse fewer heads of keys and values than `tp`. Exchanged heads: Transformer Engine, `AttnFuncWithCPAndQKVOA2A`.
+ * the end of 2025 also refuse fewer heads of keys and values than `tp`. Exchanged heads and windows:
+ * Transformer Engine, pytorch/attention/dot_product_attention/context_parallel.py, `attn_forward_func_with_cp`.
  */
-function refusedLayout({ parallel, blocks, heads, keyHeads, options }: AskedLayout): string | undefined {
+function refusedLayout(asked: AskedLayout): string | undefined {
+  const { parallel, blocks, heads, keyHeads, options } = asked;
   const { tensor, context, contextExchange, pipeline, chunks, sequence, expert, stages } = parallel;
   if (options.get('tp-comm-overlap') === 'true' && tensor > 1 && !sequence)
     return 'Megatron-LM needs sequence parallelism for `tp-comm-overlap`; add `sp`';
@@ -315,6 +317,8 @@ function refusedLayout({ parallel, blocks, heads, keyHeads, options }: AskedLayo
   const uneven = keyHeads.find((each) => each % tensor !== 0 && tensor % each !== 0);
   if (uneven !== undefined)
     return `Megatron-LM needs heads of keys and values that are a multiple or a divisor of \`tp\`, and ${uneven} are neither for \`tp=${tensor}\`; use another \`tp\``;
+  if (context > 1 && contextExchange === 'ring' && asked.hasWindow())
+    return 'Transformer Engine has no ring for attention with a sliding window; use `cp-comm=all-gather` or `all-to-all`';
   const exchanged = keyHeads.map((each) => Math.max(1, each / tensor)).find((each) => each % context !== 0);
   if (contextExchange === 'all-to-all' && exchanged !== undefined)
     return `Transformer Engine exchanges whole heads: ${exchanged} heads of keys and values on a GPU do not divide by \`cp=${context}\`; use \`cp-comm=ring\` or \`all-gather\`, or a smaller \`cp\``;

@@ -103,7 +103,7 @@ export const eagerOptions: readonly FrameworkOption[] = [
     name: 'attention',
     default: 'as-exported',
     documentation:
-      'fused (one kernel, as scaled_dot_product_attention since PyTorch 2.0), eager (scores are stored) or as-exported (as the graph shows it, fused where it does not); `fused` of a layer in a spec wins over it',
+      'fused (one kernel, as scaled_dot_product_attention since PyTorch 2.0), eager (scores are stored) or as-exported (as the graph shows it, fused where it does not); with fused the kernel makes a mask of positions itself and skips what a window hides; `fused` of a layer in a spec wins over it',
     expects: oneOf('as-exported', 'fused', 'eager'),
   },
   {

@@ -1,6 +1,7 @@
 /** What no kernel can be faster than. */
 
 import { type Seconds, seconds } from '../model/units.ts';
+import type { AttentionShape } from '../operators/definition.ts';
 import type { GpuProfile } from './clusterProfile.ts';
 import { computePath } from './computePath.ts';
 import { savedByTransforms } from './kernels/convolutionTime.ts';
@@ -19,6 +20,9 @@ export function leastTime(gpu: GpuProfile, work: KernelWork): Seconds {
   }
   const moved = work.class === 'normalization' && work.rowLength === undefined ? 3 / 5 : 1;
   // Kernels skip the half of the scores that a causal mask hides, which FLOPs count.
-  if (work.attention?.causal === true) saved = 2;
+  if (work.attention?.causal === true) saved = skippedByMask(work.attention);
   return seconds(Math.max(work.flops / nominal / saved, (work.bytes * moved) / gpu.memoryBandwidth.value));
 }
+
+/** Counted scores over those that a query sees: w each, or fewer at the begin of a sequence, w − w²/2k on average. */
+const skippedByMask = ({ keys, window = keys }: AttentionShape): number => 1 / (1 - window / (2 * keys));

@@ -21,6 +21,8 @@ export interface Graph {
   readonly operatorSets: ReadonlyMap<string, number>;
   /** A subgraph whose operators were not read: its operator did not ask for it, or a limit kept it from that. */
   readonly unread?: true;
+  /** The graph that this is a part of: values have the same names there. What makes an input of the part is in it. */
+  readonly whole?: Graph;
 }
 
 export interface Operator {

@@ -319,6 +319,8 @@ export interface AttentionShape {
   readonly size: number;
   /** A query sees only the keys up to its own position: kernels skip the others. */
   readonly causal: boolean;
+  /** Of these, the last so many, its own among them; left out, all. */
+  readonly window?: number;
   /** The kernel draws which weights of attention are zeroed. */
   readonly dropped?: true;
   /** What is added to the scores. */

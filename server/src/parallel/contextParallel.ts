@@ -7,6 +7,7 @@
  * Sources: Liu et al., arXiv:2310.01889, section 3; Jacobs et al., arXiv:2309.14509, section 3.1.
  */
 
+import { sightOf } from '../analysis/decoding/seesEarlierTokens.ts';
 import type { ModelAnalysis } from '../analysis/modelAnalysis.ts';
 import { type Graph, isKnownShape, isWeight, type Operator } from '../model/graph.ts';
 import type { ContextExchange } from '../model/scenario.ts';
@@ -193,6 +194,21 @@ export function keyHeadsOfAttention({ graph }: ModelAnalysis): readonly number[]
     return typeof size === 'number' ? [size] : [];
   });
   return [...new Set(heads)];
+}
+
+/** Whether some attention sees only so many of the last keys: by an attribute, or by a mask. */
+export function hasSlidingWindow(analysis: ModelAnalysis): boolean {
+  const { graph, composites } = analysis;
+  const masks = new Set<string>();
+  for (const { type, attributes, inputs } of graph.operators) {
+    if (type !== 'Attention') continue;
+    const before = attributes.get('left_window_size');
+    if (before?.kind === 'int' && before.value >= 0) return true;
+    masks.add(inputs[3] ?? '');
+  }
+  for (const { kind, roles } of composites.values()) if (kind === 'attention') masks.add(roles.mask ?? '');
+  masks.delete('');
+  return [...masks].some((mask) => sightOf(graph, mask)?.window !== undefined);
 }
 
 const isStartOfAttention = (operator: Operator | undefined): boolean =>

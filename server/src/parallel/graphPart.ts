@@ -237,7 +237,8 @@ function cutGraph(
     for (const name of operator.inputs) take(name);
     for (const name of operator.outputs) take(name);
   }
-  return { graph: { ...graph, inputs: given, outputs: asked, operators, values }, nameIn };
+  const whole = graph.whole ?? graph;
+  return { graph: { ...graph, inputs: given, outputs: asked, operators, values, whole }, nameIn };
 }
 
 /** A composite across the cut of a fold is that of the last block left out and the block behind. */

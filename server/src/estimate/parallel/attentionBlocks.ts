@@ -60,6 +60,8 @@ function replaced(before: PassTimes, blocks: PassTimes, own: ReadonlySet<number>
 function blocksOf(kernel: KernelWork, ways: number): readonly KernelWork[] {
   if (kernel.class !== 'attention') return [kernel];
   const { attention } = kernel;
+  // Under a window a kernel takes those of the gathered keys that its queries see.
+  if (attention?.window !== undefined) return [kernel];
   const block = (share: number, shape: KernelWork['attention']): KernelWork => {
     const { attention: _, ...work } = kernel;
     return {

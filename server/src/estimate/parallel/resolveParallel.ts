@@ -16,7 +16,12 @@ import {
   type ScenarioRequest,
   type StageCut,
 } from '../../model/scenario.ts';
-import { headsOfAttention, keyHeadsOfAttention, sequencesOf } from '../../parallel/contextParallel.ts';
+import {
+  hasSlidingWindow,
+  headsOfAttention,
+  keyHeadsOfAttention,
+  sequencesOf,
+} from '../../parallel/contextParallel.ts';
 import { expertsOverCopies, spansTensor } from '../../parallel/expertGroups.ts';
 import { expertCounts } from '../../parallel/expertParallel.ts';
 import { resolveStages } from '../../parallel/givenStages.ts';
@@ -246,6 +251,7 @@ const askedLayout = (
   blocks: cutsOf(analysis).length,
   heads: headsOfAttention(analysis),
   keyHeads: keyHeadsOfAttention(analysis),
+  hasWindow: () => hasSlidingWindow(analysis),
   options: optionValues(framework),
 });
 

@@ -1,5 +1,6 @@
 /** Masks that no kernel of attention is given: it makes them itself. */
 
+import { sightOf } from '../../analysis/decoding/seesEarlierTokens.ts';
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { FusedGroup } from './fusedGroups.ts';
 
@@ -19,6 +20,23 @@ export function hasFoldedTriangle(
   return isAsked === true ? isOfPositions(training, mask) : isStored(training, mask);
 }
 
+/** Keys that a query sees under a mask that a kernel makes itself, where these are the last ones of all; `undefined` for all before it. */
+export function windowOfMask(
+  { analysis }: Pick<TrainingGraph, 'analysis'>,
+  mask: string | undefined,
+  keys: number,
+): number | undefined {
+  const window =
+    mask === undefined ? undefined : sightOf(analysis.graph.whole ?? analysis.graph, mask)?.window;
+  return window === undefined || window >= keys ? undefined : window;
+}
+
+/** Whether a mask is made of positions alone, as a kernel of attention can make it itself: a square of later tokens that are hidden. */
+export const isMadeOfPositions = (training: TrainingGraph, mask: string, keys: number): boolean =>
+  isSquare(training, mask, keys) &&
+  isOfPositions(training, mask) &&
+  sightOf(training.analysis.graph.whole ?? training.analysis.graph, mask) !== undefined;
+
 /** One number for each pair of positions, for all heads and repeated for samples at most. */
 function isSquare({ tensors }: TrainingGraph, name: string, keys: number): boolean {
   const [width, height, heads = 1] = tensors.get(name)?.dimensions.toReversed() ?? [];
@@ -31,7 +49,8 @@ const isStored = ({ analysis, requiresGradient }: TrainingGraph, name: string): 
 
 /** Of nothing that comes into the model, and of nothing that is trained. */
 function isOfPositions({ analysis, requiresGradient }: TrainingGraph, mask: string): boolean {
-  const { values, operators, inputs } = analysis.graph;
+  // A stage of a pipeline is given what the stage before made.
+  const { values, operators, inputs } = analysis.graph.whole ?? analysis.graph;
   const waiting = [mask];
   const met = new Set(waiting);
   for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {

@@ -6,7 +6,7 @@ import type { KernelWork } from '../../hardware/kernelWork.ts';
 import type { AttentionShape } from '../../operators/definition.ts';
 import { hasTrait } from '../../operators/operatorFacts.ts';
 import { elementwiseKernel } from './elementwiseKernel.ts';
-import { hasFoldedTriangle } from './foldedTriangle.ts';
+import { hasFoldedTriangle, windowOfMask } from './foldedTriangle.ts';
 import type { FusedGroup } from './fusedGroups.ts';
 
 /** The same in forward and in backward. */
@@ -31,12 +31,14 @@ export function attentionShape(
   const sequences = scores.elements / (queries * columns);
   // A sink is a column of scores without a key.
   const keys = operators.some((index) => joinsSink(training, index)) ? columns - 1 : columns;
+  const window = isFolded ? windowOfMask(training, name, keys) : undefined;
   return {
     sequences,
     queries,
     keys,
     size: matmuls / (4 * sequences * queries * keys),
     causal: isFolded || operators.some((index) => training.analysis.graph.operators[index]?.type === 'Trilu'),
+    ...(window === undefined ? {} : { window }),
     ...(operators.some((index) => isDrawn(training, index)) ? { dropped: true as const } : {}),
     ...(name === undefined || mask === undefined || isFolded
       ? {}

@@ -11,7 +11,7 @@ import { type EagerStep, noKernels, storedBytesPerElement, type TypedOperator } 
 import { elementwiseKernel } from './elementwiseKernel.ts';
 
 export function kernelsOfMask(step: EagerStep, typed: TypedOperator): readonly KernelWork[] {
-  const { operator, environment } = typed;
+  const { operator, cost, environment } = typed;
   // What a file computes of constants is no work of a step.
   if (step.training.analysis.costing.auxiliary.shapeArithmetic[operator.index]) return noKernels;
   const fills: KernelWork = { ...elementwiseKernel(0, 0, environment), bytes: bytes(8), launches: 2 };
@@ -20,7 +20,9 @@ export function kernelsOfMask(step: EagerStep, typed: TypedOperator): readonly K
     return isFilled ? [fills] : noKernels;
   }
   const mask =
-    operator.type === 'Attention' ? step.training.tensors.get(operator.inputs[3] ?? '') : undefined;
+    operator.type === 'Attention' && cost.forward.attention?.mask !== undefined
+      ? step.training.tensors.get(operator.inputs[3] ?? '')
+      : undefined;
   if (mask?.elementType !== 'bool') return noKernels;
   const written = storedBytesPerElement(step, operator.outputs[0] ?? '');
   return [fills, elementwiseKernel(mask.elements * (1 + written), 0, environment)];

@@ -24,6 +24,7 @@ import { type InputCasts, inputCasts } from './inputCasts.ts';
 import { keptValue, storedValue } from './keptTensors.ts';
 import { absorbed, type GivenImages, lowerGroup } from './lowerGroup.ts';
 import { operatorLowering } from './lowerOperator.ts';
+import { withoutMadeMasks } from './madeMasks.ts';
 import { operatorKernels } from './operatorKernels.ts';
 import { recompute } from './recompute.ts';
 import { isView, type ViewStorage, viewStorage } from './viewStorage.ts';
@@ -73,11 +74,12 @@ export interface EagerOperators extends Pick<ViewStorage, 'storage'> {
 }
 
 export function eagerOperators(
-  training: TrainingGraph,
+  given: TrainingGraph,
   precision: Precision,
   mode: Mode,
   options: TypeOptions,
 ): EagerOperators {
+  const training = options.fusedAttention === true ? withoutMadeMasks(given) : given;
   const groups = options.fusedCalls
     ? fusedGroups(training, options.fusedAttention, options.fusedByHand)
     : new Map<number, FusedGroup>();
@@ -101,7 +103,9 @@ export function eagerOperators(
       }
       if (type !== 'Attention') return undefined;
       const [query = '', , value = '', mask] = inputs;
-      return { query, value, mask };
+      const cost = training.costs[index];
+      const isGiven = cost?.kind !== 'known' || cost.forward.attention?.mask !== undefined;
+      return { query, value, mask: isGiven ? mask : undefined };
     },
     inOrder: ({ index }) => groups.get(index)?.kind === 'normalization',
     liesLast: (name) => last.has(name),

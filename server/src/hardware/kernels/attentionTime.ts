@@ -8,6 +8,9 @@
  *   t = when the last block ends (`lastBlock.ts`)
  *   t_block = 4 · 128 · size · (keys seen + k₀) / (peak / multiprocessors · e_size)
  *
+ * Under a window it starts where the first of its queries begins to see (`n_block_min` of FlashAttention), in backward it ends where the
+ * last one does.
+ *
  * k₀ is what starting and ending a block costs, as keys; e_size is the share of the peak at this size of a head. Sizes
  * between two that kernels exist for are padded to the larger one. Shares and k₀ are fitted (`curves.json`).
  * Backward has five matmuls for two and a block for 128 keys, of which the first are seen by all queries (algorithm 2 of
@@ -54,7 +57,7 @@ type BackwardCurve = NonNullable<AttentionCurve['backward']>;
 
 /** When the last block ends, in keys (backward in queries) that one multiprocessor walks through. */
 function walkedUntilLast(
-  { pass, sequences, queries, keys, causal }: AttentionShape,
+  { pass, sequences, queries, keys, causal, window = Number.POSITIVE_INFINITY }: AttentionShape,
   depth: number,
   multiprocessors: number,
 ): number {
@@ -63,13 +66,13 @@ function walkedUntilLast(
   const count = Math.ceil(cut / blockQueries);
   const stepped = (walked: number): number => Math.ceil(walked / keyStep) * keyStep + depth;
   if (!causal) return Math.ceil((sequences * count) / multiprocessors) * stepped(seen);
-  const key = `${pass} ${sequences} ${queries} ${keys} ${depth} ${multiprocessors}`;
+  const key = `${pass} ${sequences} ${queries} ${keys} ${window} ${depth} ${multiprocessors}`;
   let walked = known.get(key);
   if (walked === undefined) {
     // All queries see the keys that are more than the queries. The last keys are seen by the last queries alone.
     const before = forward ? keys - queries : 0;
     const costs = Array.from({ length: count }, (_, index) =>
-      stepped(Math.max(1, Math.min(seen, before + (index + 1) * blockQueries))),
+      stepped(Math.max(1, Math.min(seen, before + (index + 1) * blockQueries, blockQueries + window))),
     );
     walked = lastBlockEnd(forward ? costs : costs.reverse(), sequences, multiprocessors);
     if (known.size >= mostKnown) known.clear();

@@ -100,14 +100,15 @@ const fewestQueries = 64;
 /** In half precision on tensor cores; fp32 has other kernels, of which none was measured. */
 function timeOfAttention(gpu: GpuProfile, work: KernelWork, shape: AttentionShape): BodyTime | undefined {
   const { actual, unit } = computePath(gpu, work.dtype);
-  const curve = curvesOf(gpu).attention[attentionKernel(work.environment?.attention ?? 'newest', shape)];
+  const kernel = attentionKernel(work.environment?.attention ?? 'newest', shape);
+  const curve = curvesOf(gpu).attention[kernel];
   const isHalf = unit === 'tensor' && (actual === 'fp16' || actual === 'bf16');
   if (curve === undefined || !isHalf || shape.queries < fewestQueries) return undefined;
   const body = spreadOver(
     attentionTime(
       ratesBy(gpu, computePath(gpu, work.dtype), curve),
       curve.curve,
-      shape,
+      withoutWindow.has(kernel) ? { ...shape, window: shape.keys } : shape,
       work.bytes,
       shape.dropped === true && gpu.clock !== undefined ? attentionDropout[shape.pass] / gpu.clock.value : 0,
     ),
@@ -117,6 +118,14 @@ function timeOfAttention(gpu: GpuProfile, work: KernelWork, shape: AttentionShap
   const { middle, low, high } = attentionBackward.share;
   return { ...body, low: (body.low * middle) / high, high: (body.high * middle) / low };
 }
+
+/** FlashAttention has windows from 2.3 on; kernels that are given a mask walk through all keys. */
+const withoutWindow: ReadonlySet<AttentionKernel | MaskedAttention> = new Set([
+  'flash-attention-1',
+  'triton',
+  'memory-efficient',
+  'newest-masked',
+]);
 
 function attentionKernel(
   asked: AttentionKernel,

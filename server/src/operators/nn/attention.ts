@@ -151,16 +151,26 @@ function costOfAttention(context: CostContext): OperatorCost {
   const query = headsOf(queryTensor.dimensions, context.int('q_num_heads', 0));
   const key = headsOf(keyTensor.dimensions, groups);
   const value = headsOf(valueTensor.dimensions, groups);
+  const keys = productOfSizes(key?.length) + (context.input(4)?.dimensions[2] ?? 0);
+  const window = windowOf(context);
   return attentionCost(
     context,
     {
       rows: productOfSizes(query?.batch, query?.heads, query?.length),
       queries: productOfSizes(query?.length),
-      keys: productOfSizes(key?.length) + (context.input(4)?.dimensions[2] ?? 0),
+      keys,
+      ...(window === undefined || window >= keys ? {} : { window }),
       size: productOfSizes(query?.size),
       valueSize: productOfSizes(value?.size),
     },
     [0, 1, 2],
     { mask: 3, causal: context.int('is_causal', 0) === 1 },
   );
+}
+
+/** Keys that a query sees, where it sees none behind itself and no mask of numbers, which no kernel skips. ONNX leaves itself out. */
+function windowOf(context: CostContext): number | undefined {
+  const before = context.int('left_window_size', -1);
+  const isCausal = context.int('is_causal', 0) === 1 || context.int('right_window_size', -1) === 0;
+  return before < 0 || !isCausal || context.input(3) !== undefined ? undefined : before + 1;
 }

@@ -36,6 +36,8 @@ export interface AttentionSizes {
   readonly queries?: number;
   /** Keys that one query meets. */
   readonly keys: number;
+  /** Of these, those that a query sees where it sees only the last ones; fewer than all. */
+  readonly window?: number;
   /** Elements of a query and a key per head. */
   readonly size: number;
   /** Elements of a value per head. */
@@ -72,8 +74,9 @@ export function attentionCost(
   const output = context.output(0);
   const tensors = operands.map((index) => context.input(index));
   if (output === undefined || tensors.some((tensor) => tensor === undefined)) return unknownShapeCost;
-  const { rows, keys, size, valueSize } = sizes;
-  const scores = rows * keys;
+  const { rows, keys, window, size, valueSize } = sizes;
+  // Kernels skip the blocks outside a sliding window; a causal mask is not halved.
+  const scores = rows * (window ?? keys);
   const { operations: operationsBeside = 0, projection } = options;
   const projected = projection === undefined ? 0 : projection.flops;
   const mask = tensorOrNone(context, options.mask);
@@ -147,12 +150,20 @@ const tensorOrNone = (context: CostContext, index: number | undefined): BoundTen
   index === undefined ? undefined : context.input(index);
 
 function shapeOf(
-  { rows, queries = 0, keys, size, valueSize }: AttentionSizes,
+  { rows, queries = 0, keys, window, size, valueSize }: AttentionSizes,
   pass: AttentionShape['pass'],
   causal: boolean,
 ): AttentionShape | undefined {
   if (queries === 0) return undefined;
-  return { pass, sequences: rows / queries, queries, keys, size: (size + valueSize) / 2, causal };
+  return {
+    pass,
+    sequences: rows / queries,
+    queries,
+    keys,
+    size: (size + valueSize) / 2,
+    causal,
+    ...(window === undefined ? {} : { window }),
+  };
 }
 
 /** `convert_boolean_attn_mask` makes numbers of one that says which keys count (PyTorch 2.x transformers/attention.cpp). */

@@ -339,7 +339,7 @@ const scaledDotProductAttention: LayerDefinition = {
     flag('enable_gqa', false, 'Whether key and value may have fewer heads.'),
     integer(
       'window',
-      'Tokens that one token sees, itself included: no more are kept in a cache. Does not change the cost otherwise.',
+      'Tokens that one token sees, itself included: kernels such as FlashAttention skip the others, and no more are kept in a cache.',
       {
         default: null,
         least: 1,
