@@ -107,8 +107,8 @@ function clusterChange(
   { name, gpusPerNode, isNetworked }: ClusterChoice,
   summary: ScenarioSummary | undefined,
 ): ScenarioChange {
-  const gpus = summary?.gpus ?? 0;
-  const fits = gpus > 0 && (gpus <= gpusPerNode || (isNetworked && gpus % gpusPerNode === 0));
+  const gpus = summary?.gpus;
+  const fits = gpus !== undefined && (gpus <= gpusPerNode || (isNetworked && gpus % gpusPerNode === 0));
   const isOneNode = gpusPerNode === 1 && !isNetworked;
   return {
     cluster: name,

@@ -1,7 +1,7 @@
 /**
  * Absence is not zero: `?? 0` may stand for what is optional, for a count that has not begun or for a sum of nothing, and not
- * for a read past the end (`model/at.ts` has checked reads) or for what is unknown. It was not looked at in every room, so that
- * its number is held here: lower a number with its room, and give a reason where one rises.
+ * for a read past the end (`model/at.ts` has checked reads) or for what is unknown. Every line
+ * was read: what is left is optional, a count or a sum. Their number is held here, so that a new one is read, too.
  */
 
 import { readdirSync, readFileSync } from 'node:fs';
@@ -16,15 +16,15 @@ const allowed: Readonly<Record<string, number>> = {
   charts: 0,
   check: 0,
   cli: 0,
-  client: 5,
+  client: 4,
   communication: 0,
   composites: 2,
-  estimate: 19,
+  estimate: 16,
   formats: 22,
-  frameworks: 12,
+  frameworks: 10,
   hardware: 0,
-  language: 10,
-  lowering: 28,
+  language: 9,
+  lowering: 24,
   lsp: 1,
   model: 6,
   node: 2,

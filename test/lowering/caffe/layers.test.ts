@@ -684,6 +684,17 @@ test('a layer whose cost no net tells is unknown, with its reason', () => {
   }
 });
 
+/** reshape_layer.cpp, Reshape: "new shape contains a 0, but there's no corresponding bottom axis to copy". */
+test('a reshape does not copy an axis that its blob does not have', () => {
+  const opened = open({
+    inputs: { x: [2, 8] },
+    layer: one('Reshape', 'reshape_param { shape { dim: 2 dim: 8 dim: 0 } }'),
+  });
+  expect(opened.issues.map(({ code, message }) => [code, message])).toEqual([
+    ['caffe/layer', 'A dimension of 0 copies an axis that [batch, 8] does not have'],
+  ]);
+});
+
 test('a layer of unknown cost may give a blob of known shape: one channel for each of 21 × 21 displacements', () => {
   const { analysis } = open({
     inputs: { x: [1, 256, 48, 64], z: [1, 256, 48, 64] },

@@ -55,7 +55,7 @@ const narrowColumns: readonly (string | ScalingColumn)[] = [
   'speed-up',
   efficiencyName(false),
   efficiencyName(true),
-  { title: '', align: 'left', cell: ({ scalingEfficiency }) => barOf(scalingEfficiency ?? 0) },
+  { title: '', align: 'left', cell: barOf },
   { title: 'limit', align: 'left', cell: shortLimitText },
   'exposed',
   'memory',
@@ -70,8 +70,10 @@ const remarks = (scaling: Scaling): readonly string[] => {
 };
 
 /** Ten blocks for all of the throughput of a single GPU. */
-const barOf = (efficiency: number): string =>
-  '█'.repeat(Math.max(0, Math.min(10, Math.round(10 * efficiency))));
+function barOf({ scalingEfficiency }: ScalingPoint): string {
+  if (scalingEfficiency === null) return '';
+  return '█'.repeat(Math.max(0, Math.min(10, Math.round(10 * scalingEfficiency))));
+}
 
 /** In base units, for spreadsheets and scripts. Where `exact` is false the step is a lower bound. */
 export const renderScalingCsv = ({ points }: Scaling): string => csvOf(csvColumns, points);

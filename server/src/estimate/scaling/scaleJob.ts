@@ -1,5 +1,6 @@
 /** The same job on other numbers of GPUs. */
 
+import { itemAt } from '../../model/at.ts';
 import { formatBytes, formatPercent } from '../../model/format.ts';
 import { gpuMemory } from '../../model/gpuMemory.ts';
 import type { Issue } from '../../model/issue.ts';
@@ -81,18 +82,18 @@ function notesOf(
   points: readonly ScalingPoint[],
   alone: StepCost | undefined,
 ): readonly string[] {
-  const efficiency = (index: number): number => points[index]?.scalingEfficiency ?? 0;
-  const shared = costs.map((_, index) => index).filter((index) => (points[index]?.gpus ?? 1) > 1);
-  const best = shared.reduce<number | undefined>(
-    (most, index) => (most === undefined || efficiency(index) > efficiency(most) ? index : most),
-    undefined,
+  if (!points.some(({ gpus }) => gpus > 1)) return [];
+  if (alone !== undefined) {
+    const { needed, capacity, fits } = gpuMemory(alone);
+    return fits === 'no' && capacity !== null
+      ? [`A single GPU would need ${formatBytes(needed)} of its ${formatBytes(capacity)} for the whole batch`]
+      : [];
+  }
+  const known = points.flatMap(({ gpus, scalingEfficiency }, index) =>
+    gpus > 1 && scalingEfficiency !== null ? [{ index, gpus, efficiency: scalingEfficiency }] : [],
   );
-  const cost = costs[best ?? -1];
-  if (cost === undefined || best === undefined) return [];
-  const own = `With ${points[best]?.gpus} GPUs the efficiency is ${formatPercent(efficiency(best))}`;
-  if (alone === undefined) return cost.totals.efficiencyNotes.map((note) => `${own}, ${note}`);
-  const { needed, capacity, fits } = gpuMemory(alone);
-  return fits === 'no' && capacity !== null
-    ? [`A single GPU would need ${formatBytes(needed)} of its ${formatBytes(capacity)} for the whole batch`]
-    : [];
+  const [best] = known.toSorted((one, other) => other.efficiency - one.efficiency);
+  if (best === undefined) return [];
+  const own = `With ${best.gpus} GPUs the efficiency is ${formatPercent(best.efficiency)}`;
+  return itemAt(costs, best.index).totals.efficiencyNotes.map((note) => `${own}, ${note}`);
 }

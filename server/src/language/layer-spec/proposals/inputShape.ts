@@ -1,6 +1,6 @@
 /** The shape of what flows into the line at the cursor, as it was last costed. */
 
-import type { Dimension } from '../../../model/dimension.ts';
+import { type Dimension, unknownDimension } from '../../../model/dimension.ts';
 import { rowAtLine } from '../../modelView.ts';
 import { positionAt } from '../../textLines.ts';
 import { inputsAt, layersAt } from '../visibleNames.ts';
@@ -17,7 +17,8 @@ export function inputShape(site: ProposalSite): readonly Dimension[] | undefined
   const values = dimensionValuesAt(site);
   return input.dimensions.map((size) => {
     if (size.kind === 'number') return size.value;
-    return (size.kind === 'name' ? values.get(size.name) : undefined) ?? 0;
+    const value = size.kind === 'name' ? values.get(size.name) : undefined;
+    return value ?? unknownDimension('the spec gives it no value');
   });
 }
 

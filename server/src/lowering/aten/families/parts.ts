@@ -233,18 +233,19 @@ const replaced =
     const axis = call.numberOr('dim', 0);
     const size = self?.shape?.at(axis);
     const start = isRange ? (call.has('start') ? call.number('start') : 0) : call.number('index');
-    const end = isRange ? (call.has('end') ? call.number('end') : size) : (start ?? 0) + 1;
     if (self === undefined || source === undefined || typeof size !== 'number' || start === undefined)
       return undefined;
+    const end = isRange ? (call.has('end') ? call.number('end') : size) : start + 1;
     if (typeof end !== 'number') return undefined;
     const step = call.numberOr('step', 1);
     if (step !== 1) return everyFew(call, self, source, { axis, start, end: Math.min(size, end), step });
-    const [from, to] = [start, end].map((bound) => Math.min(size, bound < 0 ? bound + size : bound));
+    const inside = (bound: number): number => Math.min(size, bound < 0 ? bound + size : bound);
+    const [from, to] = [inside(start), inside(end)];
     const middle = isRange ? [source] : call.emit('Unsqueeze', [source, call.integers([axis])]);
     const pieces = [
-      ...(from === 0 ? [] : sliceOf(call, self, [0, from ?? 0, axis])),
+      ...(from === 0 ? [] : sliceOf(call, self, [0, from, axis])),
       ...middle,
-      ...(to === size ? [] : sliceOf(call, self, [to ?? size, size, axis])),
+      ...(to === size ? [] : sliceOf(call, self, [to, size, axis])),
     ];
     return pieces.length === 1 ? pieces : call.emit('Concat', pieces, { axis: int(axis) });
   };

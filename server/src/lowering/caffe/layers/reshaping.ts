@@ -30,8 +30,9 @@ function reshapeTo(
     follows = true;
     return -1;
   });
-  if (target.includes(undefined)) return call.unknown('its sizes are not known from the net');
-  return call.emit('Reshape', [input, call.integers(target.map((size) => size ?? 0))]);
+  const known = target.filter((size) => size !== undefined);
+  if (known.length < target.length) return call.unknown('its sizes are not known from the net');
+  return call.emit('Reshape', [input, call.integers(known)]);
 }
 
 /** What it reshapes to, where that does not depend on what it reads. */
@@ -40,6 +41,9 @@ function wholeShape(parameters: CaffeMessage | undefined): readonly number[] | u
   const isPart = numberOr(parameters, 'axis', 0) !== 0 || numberOr(parameters, 'num_axes', -1) !== -1;
   return isPart || sizes.length === 0 || sizes.some((size) => size < 1) ? undefined : sizes;
 }
+
+const areKnown = (sizes: readonly (Dimension | undefined)[]): sizes is readonly Dimension[] =>
+  !sizes.includes(undefined);
 
 function lowerReshape(call: CaffeCall): readonly Tensor[] | undefined {
   const { parameters } = call;
@@ -59,7 +63,12 @@ function lowerReshape(call: CaffeCall): readonly Tensor[] | undefined {
     const where = spanOf(messageOf(parameters, 'shape'), 'dim');
     return call.problem('only one dimension may be -1', where);
   }
-  const replaced = dims.map((size, index) => (size === 0 ? (shape[axis + index] ?? 0) : size));
+  const replaced = dims.map((size, index) => (size === 0 ? shape[axis + index] : size));
+  if (!areKnown(replaced)) {
+    // reshape_layer.cpp, Reshape: "new shape contains a 0, but there's no corresponding bottom axis to copy".
+    const where = spanOf(messageOf(parameters, 'shape'), 'dim');
+    return call.problem(`a dimension of 0 copies an axis that ${printShape(shape)} does not have`, where);
+  }
   const sizes = [...shape.slice(0, axis), ...replaced, ...shape.slice(end)];
   const [before, after] = [fixedProduct(shape.slice(1)), fixedProduct(sizes.slice(1))];
   const keepsBatch = sizes[0] === shape[0] && !sizes.includes(-1);
