@@ -35,12 +35,14 @@ export function kernelsOf(
   const { behaviour } = resolveFramework({ name: framework, options });
   const { operators } = behaviour.lower(training, precision, mode);
   return operators.flatMap((lowered, index) => {
-    const parts = lowered === undefined ? [] : partsOf(lowered);
-    if (lowered === undefined || parts.length === 0) return [];
-    const type = training.analysis.graph.operators[index]?.type;
-    return [[`${type} ${lowered.dtype} ${lowered.bytesPerElement}`, ...parts].join(' | ')];
+    if (lowered === undefined || partsOf(lowered).length === 0) return [];
+    return [operatorText(training.analysis.graph.operators[index]?.type, lowered)];
   });
 }
+
+/** One line. */
+export const operatorText = (type: string | undefined, lowered: LoweredOperator): string =>
+  [`${type} ${lowered.dtype} ${lowered.bytesPerElement}`, ...partsOf(lowered)].join(' | ');
 
 const lines = (texts: readonly string[], indent: string): string =>
   texts.map((text) => `${indent}${text}\n`).join('');

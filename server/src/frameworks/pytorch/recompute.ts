@@ -110,13 +110,15 @@ function recomputeGroup(
   }
 }
 
-/** Inputs are cast before they are saved, and saved before the kernel runs. */
+/** Inputs are cast or copied before they are saved, and saved before the kernel runs. */
 const castsBefore = (forward: readonly KernelWork[]): readonly KernelWork[] =>
   forward.slice(
     0,
     Math.max(
       0,
-      forward.findIndex((kernel) => kernel.class !== 'movement'),
+      forward.findIndex(
+        ({ class: kernelClass, operations }) => kernelClass !== 'elementwise' || operations > 0,
+      ),
     ),
   );
 
