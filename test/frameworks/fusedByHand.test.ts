@@ -94,3 +94,35 @@ it.each(['RMSNorm(64, fused=False)', "RMSNorm(64, fused=False, cast='behind')", 
     expect([launches('forward'), launches('backwardData')]).toEqual([3, 2]);
   },
 );
+
+/** Scale, mask and softmax are one kernel (`masked_softmax_fusion`); what is no scale stays one of its own. */
+it.each([
+  ['mul(sc, 0.25)', 'add(scaled, m)', 1],
+  ['div(sc, 4)', 'add(scaled, m)', 1],
+  ['exp(sc)', 'add(scaled, m)', 2],
+  ['mul(sc, 0.25)', 'exp(scaled)', 3],
+])('%s, %s and a softmax are launched %i times', (scale, mask, launches) => {
+  const spec = `inputs:
+  x: float32[2, 4, 16, 8]
+  m: float32[2, 1, 16, 16]
+layers:
+  - q: Linear(8, 8, bias=False) from x
+  - k: transpose(q, 2, 3)
+  - sc: matmul(q, k)
+  - scaled: ${scale}
+  - masked: ${mask}
+  - out: softmax(masked, dim=-1)
+`;
+  const framework = { name: 'megatron', options: { attention: 'eager' } };
+  const { training } = estimateModel(openLayerSpec(spec, 'm.layers.yaml'), [
+    { cluster: 'dgx-a100', gpus: 1, precision: 'fp32', loss: 'none', framework },
+  ]);
+  if (training === undefined) throw new Error('not costed');
+  const { operators } = resolveFramework(framework).behaviour.lower(training, 'fp32', 'training');
+  expect(
+    sum(
+      operators.slice(-3).flatMap((each) => each?.forward ?? []),
+      'launches',
+    ),
+  ).toBe(launches);
+});

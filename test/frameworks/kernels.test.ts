@@ -269,3 +269,30 @@ describe('parts of a tensor', () => {
     ]);
   });
 });
+
+test('what repeats is written out by a reshape, and summed again in backward', () => {
+  const layers = [
+    'a: Linear(64, 64, bias=False)',
+    'm: mean(a, dim=-1, keepdim=True)',
+    'e: expand(m, batch, 10, 64)',
+    'r: reshape(e, (batch, 640))',
+    's: sigmoid(r)',
+  ];
+  const rows = 2 * 10 * 64;
+  expect(kernelsOf(['x: float32[batch, 10, 64]'], layers).slice(2)).toEqual([
+    `Reshape fp32 4 | F ${elementwise(8 * rows)} | D ${elementwise(8 * rows)}`,
+    `Sigmoid fp32 4 | F ${elementwise(8 * rows)} | D ${elementwise(12 * rows)} | S s/Sigmoid:4 ${4 * rows}`,
+  ]);
+});
+
+test('a loss without gradients fills none and keeps nothing', () => {
+  const layers = ['head: Linear(64, 100, bias=False) from row', 'loss: CrossEntropyLoss() from head, label'];
+  const given = ['row: float32[batch, 64]', 'label: int64[batch]'];
+  const scores = 2 * 100;
+  expect(kernelsOf(given, layers, { precision: 'bf16', mode: 'inference' }).at(-1)).toBe(
+    `SoftmaxCrossEntropyLoss fp32 4 | F ${reduction([4 * scores, '×2'])}, ${widened(scores)}`,
+  );
+  // Scores that come in have none.
+  const own = kernelsOf(['head: float32[batch, 100]', 'label: int64[batch]'], layers.slice(1));
+  expect(own.at(-1)).not.toContain(' | D ');
+});

@@ -50,6 +50,10 @@ test.each([
   ['a trained vector', 'y = Mul (a, s)', ['float[64] s = {...}'], 4],
   ['places of rows', 'y = Gather (a, s)', ['int64[2] s = {0, 1}'], 2],
   ['a choice by true and false', 'm = Greater (a, a)\ny = Where (m, a, a)', [], 2],
+  // torchvision, timm and transformers draw in the type of what they change; `randn_like` in that of what it is like.
+  ['noise that is drawn for it', 'r = RandomNormal <shape = [8, 64]> ()\ny = Add (a, r)', [], 2],
+  ['noise like a product', 'r = RandomNormalLike (a)\ny = Add (a, r)', [], 2],
+  ['noise like an input in fp32', 'r = RandomNormalLike (x)\ny = Add (a, r)', [], 4],
   ['sizes', 'n = Shape (x)\ny = Reshape (a, n)', [], 2],
 ])('what a product meets decides its type: %s', (_, lines, stored, bytesPerElement) => {
   expect(graph(lines.split('\n'), stored).at(-1)?.bytesPerElement).toBe(bytesPerElement);

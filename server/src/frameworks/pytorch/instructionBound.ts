@@ -2,11 +2,13 @@
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { InstructionBound, KernelWork } from '../../hardware/kernelWork.ts';
+import { entryAt } from '../../model/at.ts';
 import { isFloatingPoint } from '../../model/elementType.ts';
 import type { Operator } from '../../model/graph.ts';
 import { definitionOf } from '../../operators/registry.ts';
 import { type EagerStep, storedBytesPerElement, type TypedOperator } from './eagerStep.ts';
 import type { FusedGroup } from './fusedGroups.ts';
+import { knownLayout } from './strides.ts';
 
 /** Those of an operator that draws or computes much for each element, or takes elements one at a time. */
 export function instructionsOf(
@@ -59,8 +61,6 @@ function singleElementsOf(
 ): (InstructionBound & { readonly isRepeated: boolean }) | undefined {
   if (cost.class !== 'elementwise' || operator.inputs.length < 2) return undefined;
   const { tensors } = step.training;
-  const output = tensors.get(operator.outputs[0] ?? '');
-  if (output === undefined) return undefined;
   const operands = operator.inputs.flatMap((name) => {
     const tensor = tensors.get(name);
     // Numbers are arguments of the kernel.
@@ -69,7 +69,7 @@ function singleElementsOf(
       : [{ name, elements: tensor.elements }];
   });
   if (operands.length < 2) return undefined;
-  const { elements } = output;
+  const { elements } = entryAt(tensors, operator.outputs[0] ?? '');
   const widths = new Set(operands.map(({ name }) => storedBytesPerElement(step, name)));
   const isRepeated = operands.some((operand) => operand.elements < elements);
   const isMixedOrder = operands.some(({ name }) => !liesAs(step, name, operator.outputs[0] ?? ''));
@@ -78,9 +78,9 @@ function singleElementsOf(
 }
 
 /** Whether two tensors of as many elements lie in the same order. */
-function liesAs({ layout }: EagerStep, name: string, other: string): boolean {
-  const [one, two] = [layout(name), layout(other)];
-  if (one === undefined || two === undefined || one.sizes.length !== two.sizes.length) return true;
+function liesAs(step: EagerStep, name: string, other: string): boolean {
+  const [one, two] = [knownLayout(step, name), knownLayout(step, other)];
+  if (one.sizes.length !== two.sizes.length) return true;
   return one.strides.every((stride, axis) => one.sizes[axis] === 1 || stride === two.strides[axis]);
 }
 

@@ -25,7 +25,7 @@ import { copiedMatrices, matricesRead } from './matricesRead.ts';
 import { operandCasts } from './operandCasts.ts';
 import { operatorKernels } from './operatorKernels.ts';
 import { copiesOfTransposed, isGradientTransposed } from './stridedCopies.ts';
-import { liesInOrder } from './strides.ts';
+import { knownLayout, liesInOrder } from './strides.ts';
 import { isView } from './viewStorage.ts';
 
 /** Lowers the operators of a step, which are given in the order in which they run. */
@@ -206,9 +206,8 @@ function lowerCopy(step: EagerStep, { operator, type, environment }: TypedOperat
 /** A layer normalization copies what does not lie in order, and once more in backward. */
 function orderedCopies(step: EagerStep, { operator, environment }: TypedOperator): readonly KernelWork[] {
   const [source = ''] = operator.inputs;
-  const lies = step.layout(source);
   const takes = inPyTorch(operator)?.operands === 'contiguous';
-  return takes && lies !== undefined && !liesInOrder(lies)
+  return takes && !liesInOrder(knownLayout(step, source))
     ? copyInOrder(step, source, environment)
     : noKernels;
 }

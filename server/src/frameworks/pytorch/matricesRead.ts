@@ -1,11 +1,11 @@
 /** The matrices that a product makes of its operands before it multiplies, and which of them no strides show. */
 
-import { entryAt } from '../../model/at.ts';
+import { entryAt, itemAt } from '../../model/at.ts';
 import { countElements } from '../../model/countElements.ts';
 import type { Operator } from '../../model/graph.ts';
 import { inPyTorch } from '../../operators/operatorFacts.ts';
 import type { EagerStep } from './eagerStep.ts';
-import { expanded, permuted, stridesOfView } from './strides.ts';
+import { expanded, knownLayout, permuted, stridesOfView } from './strides.ts';
 
 /** How an operand is read: repeated to other sizes, then its axes put into groups, each of which becomes one axis. */
 export interface Matrices {
@@ -42,17 +42,10 @@ export function matricesRead(
 }
 
 /** Elements of the copy of an operand; `undefined` where strides show its matrices. */
-export function copiedMatrices(
-  { layout }: EagerStep,
-  name: string,
-  { sizes, axes }: Matrices,
-): number | undefined {
-  const lies = layout(name);
-  if (lies === undefined) return undefined;
+export function copiedMatrices(step: EagerStep, name: string, { sizes, axes }: Matrices): number | undefined {
+  const lies = knownLayout(step, name);
   const ordered = permuted(sizes === undefined ? lies : expanded(lies, sizes), axes.flat());
-  const target = axes.map((group) =>
-    group.reduce((all, axis) => all * ((sizes ?? lies.sizes)[axis] ?? 1), 1),
-  );
+  const target = axes.map((group) => group.reduce((all, axis) => all * itemAt(sizes ?? lies.sizes, axis), 1));
   if (stridesOfView(ordered, target) !== undefined) return undefined;
   return countElements(target);
 }

@@ -7,6 +7,17 @@ export interface Strided {
   readonly strides: readonly number[];
 }
 
+/** How a tensor of known sizes lies. */
+export function knownLayout({ layout }: Pick<ViewLayout, 'layout'>, name: string): Strided {
+  const lies = layout(name);
+  if (lies === undefined) throw new RangeError(`the sizes of ${name} are not known`);
+  return lies;
+}
+
+interface ViewLayout {
+  readonly layout: (name: string) => Strided | undefined;
+}
+
 /** A tensor that lies in the order of its axes. */
 export function contiguous(sizes: readonly number[]): Strided {
   const strides: number[] = [];
