@@ -85,7 +85,6 @@ describe('steps are fused', () => {
     const fused = fuse(steps, {
       bytesOf: () => 400,
       isNeeded: (value) => value === 'out',
-      environment: undefined,
     });
     expect(fused.generated).toBe(kernels);
     const moved = [...fused.kernels.values()].flat().reduce((total, work) => total + work.bytes, 0);

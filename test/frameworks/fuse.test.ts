@@ -47,7 +47,6 @@ const fused = (steps: readonly Step[], { needed = 'out', sizes = {} }: Outside =
   fuse(steps, {
     bytesOf: (value) => sizes[value] ?? 400,
     isNeeded: (value) => needed.split(' ').includes(value),
-    environment: undefined,
   });
 
 /** `2: elementwise 800` for a kernel of 800 bytes that the third step ends; `×2` where it is launched twice. */

@@ -296,3 +296,49 @@ test('a loss without gradients fills none and keeps nothing', () => {
   const own = kernelsOf(['head: float32[batch, 100]', 'label: int64[batch]'], layers.slice(1));
   expect(own.at(-1)).not.toContain(' | D ');
 });
+
+/** What backward needs is neither launched nor kept; what forward computes is the same. */
+test.each<[string, readonly string[], readonly string[]]>([
+  [
+    'heads',
+    ['x: float32[batch, 10, 64]'],
+    [
+      'a: Linear(64, 192, bias=False)',
+      'q, k, v: split([64, 64, 64], dim=-1)',
+      'qs: reshape(q, batch, 10, 4, 16)',
+      'qh: transpose(1, 2)',
+      'ks: reshape(k, batch, 10, 4, 16)',
+      'kh: permute(0, 2, 3, 1)',
+      'o: matmul(qh, kh)',
+      'first: select(o, 1, 0)',
+      's: softmax(first, dim=-1)',
+    ],
+  ],
+  [
+    'rows',
+    ['x: float32[batch, 10, 64]'],
+    [
+      'a: Linear(64, 64)',
+      'n: LayerNorm(64)',
+      'g: SiLU()',
+      'e: mean(g, dim=-1, keepdim=True)',
+      'w: expand(e, batch, 10, 64)',
+      'r: reshape(w, (batch, 640))',
+      'o: sigmoid(r)',
+    ],
+  ],
+  [
+    'images',
+    ['x: float32[batch, 8, 6, 6]'],
+    ['c: Conv2d(8, 16, 3)', 'g: GroupNorm(4, 16)', 'r: GELU()', 'p: AvgPool2d(2)'],
+  ],
+])('inference of %s launches forward alone', (_, inputs, layers) => {
+  const forward = (row: string): readonly string[] => {
+    const [head = '', ...parts] = row.split(' | ');
+    const own = parts.find((part) => part.startsWith('F '));
+    return own === undefined ? [] : [`${head} | ${own}`];
+  };
+  expect(kernelsOf(inputs, layers, { mode: 'inference' })).toEqual(
+    kernelsOf(inputs, layers).flatMap(forward),
+  );
+});

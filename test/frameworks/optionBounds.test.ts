@@ -21,6 +21,10 @@ test.each([
   ['bytescheduler', 'partition-elements', '1000'],
   ['deepspeed-zero', 'persistence-threshold', '0'],
   ['horovod', 'fusion-mb', '0'],
+  ['megatron', 'bucket-size', 'auto'],
+  ['megatron', 'bucket-size', '4e6'],
+  ['deepspeed-zero', 'allgather-bucket-size', 'all'],
+  ['deepspeed-zero', 'allgather-bucket-size', '1e6'],
 ])('%s takes %s=%s', (name, option, text) => {
   expect(resolveFramework({ name, options: { [option]: text } }).issues).toEqual([]);
 });
@@ -40,6 +44,10 @@ test.each([
   ['deepspeed-zero', 'reduce-bucket-size', ' '],
   ['deepspeed-zero', 'reduce-bucket-size', 'Infinity'],
   ['cntk', 'block-samples', '0'],
+  ['megatron', 'bucket-size', '0'],
+  ['megatron', 'bucket-size', 'all'],
+  ['deepspeed-zero', 'allgather-bucket-size', 'auto'],
+  ['deepspeed-zero', 'allgather-bucket-size', '0'],
   ['cntk', 'block-samples', '2.5'],
 ])('%s refuses %s=%s, and keeps its default', (name, option, text) => {
   const { issues, behaviour } = resolveFramework({ name, options: { [option]: text } });

@@ -10,7 +10,6 @@
  * one level never wait for each other, so that fusing them closes no circle.
  */
 
-import type { KernelEnvironment } from '../../../hardware/kernelEnvironment.ts';
 import type { KernelWork } from '../../../hardware/kernelWork.ts';
 import { entryAt, intAt, itemAt } from '../../../model/at.ts';
 import { bytes, flops } from '../../../model/units.ts';
@@ -27,7 +26,6 @@ export interface Storage {
   readonly bytesOf: (value: string) => number;
   /** Needed beyond this pass. */
   readonly isNeeded: (value: string) => boolean;
-  readonly environment: KernelEnvironment | undefined;
 }
 
 export function fuse(steps: readonly Step[], storage: Storage): FusedKernels {
@@ -276,7 +274,6 @@ function kernelsOf(
         operations,
         bytes: bytes(size),
         launches: stages,
-        ...(storage.environment === undefined ? {} : { environment: storage.environment }),
         ...(rowLength === undefined ? {} : { rowLength }),
       },
     ]);

@@ -55,7 +55,6 @@ export function lowerCompiled(
     bytesOf: subject.bytesOf,
     isNeeded: (value) =>
       value.startsWith(piece) || wholes.has(value) || outputs.has(value) || kept?.values.has(value) === true,
-    environment: undefined,
   });
   const backward: FusedKernels =
     kept === undefined
@@ -63,7 +62,6 @@ export function lowerCompiled(
       : fuse(backwardSteps(subject, kept), {
           bytesOf: subject.bytesOf,
           isNeeded: (value) => value.startsWith(piece),
-          environment: undefined,
         });
   const operators = eager.operators.map((operator, index): LoweredOperator | undefined => {
     if (operator === undefined) return undefined;
