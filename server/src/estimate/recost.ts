@@ -10,7 +10,7 @@ import type { StepPlan } from './plan/stepPlan.ts';
 /** `undefined` where another batch cannot be bound, because the model fixes its own. */
 export function recost(
   { training, scenario, cluster }: StepPlan,
-  change: Partial<Pick<Scenario, 'checkpoint' | 'framework' | 'batchPerGpu'>>,
+  change: Partial<Pick<Scenario, 'checkpoint' | 'framework' | 'batchPerGpu' | 'optimizer'>>,
 ): StepPlan | undefined {
   const changed = { ...scenario, ...change };
   const batch = changed.batchPerGpu;

@@ -1,7 +1,8 @@
 /** `findings/out-of-memory`: tensors need more than the GPU leaves for them, or cannot be placed in it. */
 
 import { repeatedBlocks } from '../../analysis/repeatedBlocks.ts';
-import { resolveFramework } from '../../frameworks/registry.ts';
+import { refusedOptimizer } from '../../frameworks/optimizers/optimizerRules.ts';
+import { optimizerRules, resolveFramework } from '../../frameworks/registry.ts';
 import { capitalized } from '../../model/capitalized.ts';
 import { formatBytes, formatPercent } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
@@ -29,7 +30,11 @@ export function outOfMemory({ plan, memory, reserved, timeline }: EstimatedStep)
   const [kind, size] = largestKind(memory, plan.scenario.mode === 'training');
   const batch = placeable(plan, memory, room);
   const { title } = tightestGpu(plan);
-  const advice = [...checkpointAdvice(plan, memory, timeline.step), ...shardingAdvice(plan, memory)];
+  const advice = [
+    ...checkpointAdvice(plan, memory, timeline.step),
+    ...shardingAdvice(plan, memory),
+    ...narrowStateAdvice(plan, memory),
+  ];
   return [
     {
       code: 'findings/out-of-memory',
@@ -107,6 +112,30 @@ function shardingAdvice(plan: StepPlan, memory: StepMemory): readonly string[] {
   return [
     ...ofTables,
     `shard ${learns ? 'parameters, gradients and optimizer state' : 'parameters'} over the ${scenario.gpus} GPUs (pytorch-fsdp), which leaves ${formatBytes(bytes(state / scenario.gpus))} of their ${formatBytes(bytes(state))} on each`,
+  ];
+}
+
+/** Where the moments of Adam are in the way: what is left of them in 8 bits. */
+function narrowStateAdvice(plan: StepPlan, memory: StepMemory): readonly string[] {
+  const { scenario, exchange, training } = plan;
+  const { optimizer, framework, mode, parallel } = scenario;
+  const room = memory.capacity - runtimeReserve;
+  const isAdam = optimizer === 'adam' || optimizer === 'adamw';
+  if (mode !== 'training' || !isAdam || exchange.update === 'at servers') return [];
+  if (refusedOptimizer('adamw-8bit', framework.name, optimizerRules(framework), parallel?.tensor ?? 1))
+    return [];
+  // Costing again takes as long as costing: not where three quarters of the moments are too little.
+  const saved = 0.75 * memory.optimizerState;
+  if (saved < memory.capacity / 10 || stateOf(memory) + memory.communicationBuffers - saved > room) return [];
+  const after = recost(plan, { optimizer: 'adamw-8bit' });
+  if (after === undefined) return [];
+  const less = memoryOf(after);
+  const batch = less.peak <= room ? training.batch : placeable(after, less, room);
+  if (batch === 0) return [];
+  const needs =
+    less.peak <= room ? `needs ${formatBytes(withRuntime(less.peak))}` : `lets a batch of ${batch} fit`;
+  return [
+    `keep the moments in 8 bits (optimizer: adamw-8bit), ${formatBytes(less.optimizerState)} in the place of ${formatBytes(memory.optimizerState)}, which ${needs}`,
   ];
 }
 

@@ -1,0 +1,45 @@
+/** Advice to keep the moments of Adam in 8 bits: where it is given, and that it holds. */
+
+import { expect, test } from 'vitest';
+import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
+import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
+import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
+
+/** 24 matrices of 8,192 × 8,192: 1.61 billion parameters, 6.0 GiB in fp32. */
+const wide = `
+dims: { batch: 1 }
+inputs: { x: "float32[batch, 8192]" }
+blocks:
+  part:
+    - fc: Linear(8192, 8192, bias=False)
+    - act: ReLU()
+layers:
+  - body: part() * 24
+`;
+
+const costOf = (request: ScenarioRequest) => {
+  const { cost } = estimateModel(openLayerSpec(wide, 'wide.layers.yaml'), [
+    { cluster: 'rtx-3090', gpus: 1, precision: 'fp32', optimizer: 'adamw', ...request },
+  ]);
+  if (cost === undefined) throw new Error('not costed');
+  return cost;
+};
+const fixOf = (request: ScenarioRequest): string =>
+  costOf(request).findings.find(({ code }) => code === 'findings/out-of-memory')?.fix ?? '';
+
+// 6 GiB of weights, 6 of gradients, 12 of moments: more than the 23.7 GiB of the card. In 8 bits the moments take 3.1.
+test('24 GiB of weights, gradients and moments fit with moments in 8 bits', () => {
+  expect(fixOf({})).toContain(
+    'eep the moments in 8 bits (optimizer: adamw-8bit), 3.05 GiB in the place of 12.0 GiB, which needs ',
+  );
+  const { findings } = costOf({ optimizer: 'adamw-8bit' });
+  expect(findings.map(({ code }) => code)).not.toContain('findings/out-of-memory');
+});
+
+test.each<[string, ScenarioRequest]>([
+  ['states that are no moments of Adam', { optimizer: 'momentum', cluster: 't4' }],
+  ['a framework that has no 8-bit states', { framework: { name: 'megatron', options: {} } }],
+  ['what is left is still too much', { cluster: 't4' }],
+])('none for %s', (_, request) => {
+  expect(fixOf(request)).not.toContain('adamw-8bit');
+});
