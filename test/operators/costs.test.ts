@@ -581,6 +581,22 @@ const savedRows: readonly (readonly [string, Application, Gradients, readonly st
     ['data', 'weight'],
     ['input 0', 'statistics (0 float32, 80 B)'],
   ],
+  [
+    'a rotation its tables',
+    {
+      type: 'RotaryEmbedding',
+      opset: 23,
+      inputs: ['float32[2, 4, 8, 16]', 'float32[2, 8, 8]', 'float32[2, 8, 8]'],
+    },
+    ['data', 'none', 'none'],
+    ['input 1', 'input 2'],
+  ],
+  [
+    'a rotation without tables nothing',
+    { type: 'RotaryEmbedding', opset: 23, inputs: ['float32[2, 4, 8, 16]'] },
+    ['data'],
+    [],
+  ],
   ['Dropout a mask of bytes', { type: 'Dropout', inputs: [x] }, ['data'], ['mask (0 float32, 512 B)']],
   [
     'Dropout of nothing is no work',

@@ -39,9 +39,12 @@ export const rotaryEmbeddings: readonly OperatorDefinition[] = versions.map(
       runner,
       infer: (context) => inferLikeInput(context),
       dimensions: (context) => rotaryMap(context, domain === '' ? 3 : 1, domain === '' ? [1, 2] : [2, 3]),
-      cost: (context) =>
-        elementwiseCost(context, 3, (index) =>
-          index === 0 ? { ...readsNothing(3), reads: tables.map(savedInput) } : undefined,
-        ),
+      cost: (context) => {
+        // A layer spec may leave the tables out: angles then follow from the positions alone.
+        const reads = tables.filter((index) => context.input(index) !== undefined).map(savedInput);
+        return elementwiseCost(context, 3, (index) =>
+          index === 0 ? { ...readsNothing(3), reads } : undefined,
+        );
+      },
     }),
 );
