@@ -3,6 +3,7 @@
 import { expect, test } from 'vitest';
 import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
+import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
 import { seconds } from '../../server/src/model/units.ts';
 
 // Forward and the gradient of the weight are 2 · 2 · 4096 · 8192² FLOPs: 3.524 ms at the 312 TFLOP/s of an A100 in bf16.
@@ -44,4 +45,20 @@ test.each([
   const added = (cost?.totals.time.step ?? Number.NaN) - measured;
   if (gpus * accumulate === 1) expect(added).toBeCloseTo(0, 12);
   else expect(added).toBeGreaterThan(1e-4);
+});
+
+// A shard of eight is updated in less than half of the time of the whole, and what is not measured fills in proportion to the prediction.
+test.each([
+  ['deepspeed-zero', { stage: '1' }, 0.01, 0.5],
+  ['pytorch-ddp', {}, 0.9, 1.1],
+])('of the update of a whole model, %s measured on one GPU takes its share', (name, options, least, most) => {
+  const updateOf = (request: ScenarioRequest): number =>
+    estimateModel(opened, [{ cluster: 'dgx-a100', precision: 'bf16', ...request }]).cost?.totals.time
+      .update ?? expect.fail();
+  const shareOf = (request: ScenarioRequest): number =>
+    updateOf({ ...request, gpus: 8, framework: { name, options } }) / updateOf({ ...request, gpus: 1 });
+  const measured = shareOf({ measuredStep: seconds(0.1) });
+  expect(measured).toBeGreaterThan(least);
+  expect(measured).toBeLessThan(most);
+  expect(Math.abs(measured / shareOf({}) - 1)).toBeLessThan(0.1);
 });

@@ -7,6 +7,7 @@ import { formatBytes, formatPercent, formatTime } from '../../../server/src/mode
 import { gpuMemory } from '../../../server/src/model/gpuMemory.ts';
 import type { ParallelRequest, ScenarioRequest } from '../../../server/src/model/scenario.ts';
 import type { StepCost } from '../../../server/src/model/stepCost.ts';
+import { seconds } from '../../../server/src/model/units.ts';
 import { openGraph } from '../../support/savedActivations.ts';
 
 const llama = openGraph('samples/more/llama-3-8b.layers.yaml');
@@ -215,6 +216,49 @@ describe('collectives beside products', () => {
       'needs sequence parallelism for `tp-comm-overlap`; add `sp`',
     );
   });
+});
+
+/** Each of the others is costed by itself; those that do not fit are not advised. */
+it.each<[string, string, ParallelRequest, readonly Partial<ParallelRequest>[]]>([
+  [
+    'groups of a half and a quarter',
+    'tensor-communication',
+    { tensor: 8, microBatch: 1 },
+    [{ tensor: 4 }, { tensor: 4, pipeline: 2 }, { tensor: 2 }, { tensor: 2, pipeline: 4 }],
+  ],
+  [
+    'exchanges and smaller groups',
+    'context-communication',
+    { tensor: 4, context: 4, contextExchange: 'all-gather', microBatch: 1 },
+    [{ contextExchange: 'ring' }, { contextExchange: 'all-to-all' }, { context: 2 }, { context: 1 }],
+  ],
+  [
+    'micro-batches',
+    'pipeline-bubble',
+    { tensor: 4, pipeline: 4, microBatch: 8 },
+    [{ microBatch: 4 }, { microBatch: 2 }, { microBatch: 1 }],
+  ],
+  [
+    'schedules',
+    'pipeline-bubble',
+    { tensor: 4, pipeline: 4, microBatch: 8 },
+    [
+      { chunks: 2, schedule: 'interleaved-1f1b' },
+      { chunks: 1, schedule: 'zb-h1' },
+    ],
+  ],
+])('of %s, the fastest that fits is advised', (_, threshold, given, others) => {
+  const cost = costOf({ thresholds: { [threshold]: 0.001 } }, given);
+  const stepOf = ({ totals }: StepCost): number => totals.time.step ?? expect.fail();
+  const faster = others
+    .map((other) => costOf({}, { ...given, ...other }))
+    .filter((other) => other.fits !== 'no' && stepOf(other) < stepOf(cost))
+    .map(stepOf);
+  expect(faster.length).toBeGreaterThan(0);
+  const times = faster.map((step) => `which takes ${formatTime(seconds(step))} a step`);
+  const fastest = times[faster.indexOf(Math.min(...faster))];
+  const { fix = '' } = findingOf(cost, `findings/${threshold}`) ?? {};
+  expect(times.filter((time) => fix.includes(time))).toEqual([fastest]);
 });
 
 it('a threshold that a person sets decides', () => {

@@ -11,6 +11,7 @@ import { comparisonTable } from '../../../server/src/estimate/report/renderCompa
 import type { Report } from '../../../server/src/estimate/report/report.ts';
 import { byteSourceOfBuffer } from '../../../server/src/formats/byteSource.ts';
 import type { ScenarioRequest } from '../../../server/src/model/scenario.ts';
+import { smallReport } from '../../support/smallReport.ts';
 
 function reportOf(text: string | Buffer, name: string, request: ScenarioRequest): Report {
   const opened = openModel(byteSourceOfBuffer(Buffer.from(text)), name);
@@ -84,4 +85,60 @@ it('gives no ratio of a bound', () => {
     compareTotals(left, right).find(({ name }) => name === 'forward FLOPs');
   expect(flops(whole, cut)).toMatchObject({ ratio: null, text: { right: expect.stringMatching(/^≥ /) } });
   expect(flops(whole, whole)).toMatchObject({ ratio: 1, text: { left: '8.59 GFLOP' } });
+});
+
+/** What is known and what is a bound of the same step: only a total that is none on either side has a ratio. */
+it('marks bounds, and what they say nothing of', () => {
+  const known: Report = {
+    ...smallReport,
+    totals: {
+      ...smallReport.totals,
+      time: { ...smallReport.totals.time, exact: true },
+      unknown: [],
+      exact: true,
+    },
+  };
+  const table = (left: Report, right: Report) =>
+    compareTotals(left, right).map(({ name, text, ratio }) => [name, text.left, text.right, ratio]);
+  expect(table(smallReport, known)).toEqual([
+    // All weights are known: what is unknown has none.
+    ['parameters', '2.36 M', '2.36 M', 1],
+    ['forward FLOPs', '≥ 2.42 GFLOP', '2.42 GFLOP', null],
+    ['backward FLOPs', '≥ 4.83 GFLOP', '4.83 GFLOP', null],
+    ['step', '≥ 170 µs', '170 µs', null],
+    ['forward', '≥ 20.0 µs', '20.0 µs', null],
+    ['backward', '≥ 40.0 µs', '40.0 µs', null],
+    ['update', '30.0 µs', '30.0 µs', 1],
+    ['communication', '120 µs', '120 µs', 1],
+    // More work may hide more of it, or less: no bound.
+    ['exposed', '80.0 µs', '80.0 µs', null],
+    ['memory', '≥ 576 MiB', '576 MiB', null],
+    ['activations', '≥ 3.00 MiB', '3.00 MiB', null],
+    ['throughput', '≤ 188,235 samples/s', '188,235 samples/s', null],
+    ['weak efficiency', '53 %', '53 %', null],
+    ['MFU', '14 %', '14 %', null],
+  ]);
+  const { totals } = known;
+  const other: Report = {
+    ...known,
+    totals: {
+      ...totals,
+      time: { ...totals.time, step: 85e-6, exposedCommunication: null, communication: 0 },
+      mfu: null,
+    },
+  };
+  const changed = table(known, other).filter(([, , , ratio]) => ratio !== 1);
+  expect(changed).toEqual([
+    ['step', '170 µs', '85.0 µs', 0.5],
+    ['communication', '120 µs', '0 s', 0],
+    ['exposed', '80.0 µs', '?', null],
+    ['MFU', '14 %', '?', null],
+  ]);
+  // Nothing is so many times as long as 0 s.
+  expect(table(other, known).find(([name]) => name === 'communication')).toEqual([
+    'communication',
+    '0 s',
+    '120 µs',
+    null,
+  ]);
 });
