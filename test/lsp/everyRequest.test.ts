@@ -386,3 +386,47 @@ test('a line of the text of a model leads to its layer, that to its first operat
   // Lines above layers belong to the first one.
   expect(await counterpart('layers', lineWith(layers, /^layers:/))).toBe((products[0] ?? Number.NaN) - 1);
 });
+
+/** A blank is typed between words too; what is proposed there would be in the way. */
+test.each([
+  ['after a colon', '  - two: ', ' ', true],
+  ['in a call', '  - two: Linear( ', ' ', true],
+  ['between arguments', '  - two: Linear(8, ', ' ', true],
+  ['after a star', '  - two: mlp(8) * ', ' ', true],
+  ['after `from`', '  - two: Linear(8) from ', ' ', true],
+  ['after a call', '  - two: Linear(8) ', ' ', false],
+  ['after another word', '  - two: Linear(8) upfrom ', ' ', false],
+  ['after a call, asked for', '  - two: Linear(8) ', undefined, true],
+])('a blank %s proposes something: %j', async (_, line, triggerCharacter, proposes) => {
+  const text = `${withBlocks.split('\n').slice(0, 10).join('\n')}\n${line}\n`;
+  await client.open(blocks, 'layer-spec', text);
+  const context = triggerCharacter === undefined ? { triggerKind: 1 } : { triggerKind: 2, triggerCharacter };
+  const found = await client.connection.sendRequest<readonly unknown[]>('textDocument/completion', {
+    ...{ ...document(blocks), position: at(10, line.length), context },
+  });
+  expect(found.length > 0).toBe(proposes);
+  await client.connection.sendNotification('textDocument/didClose', document(blocks));
+});
+
+const shownHint = { position: at(5, 24), label: 'hint' };
+/** Details of a hint are made when somebody points at it, of the line that it was made for. LSP 3.17, "Inlay Hint Resolve". */
+test.each<[string, unknown, boolean]>([
+  ['its line', { uri: blocks, line: 5 }, true],
+  ['a line without a hint', { uri: blocks, line: 0 }, false],
+  ['a document that is not open', { uri: nowhere, line: 5 }, false],
+  ['no line', { uri: blocks }, false],
+  ['no document', { line: 5 }, false],
+  ['a line that is no number', { uri: blocks, line: '5' }, false],
+  ['a document that is no address', { uri: 5, line: 5 }, false],
+  ['null', null, false],
+  ['a text', 'line 5', false],
+  ['nothing', undefined, false],
+])('a hint with %s has details: %j', async (_, data, has) => {
+  await client.open(blocks, 'layer-spec', withBlocks);
+  await client.hints(blocks);
+  const resolved = await client.connection.sendRequest<object>('inlayHint/resolve', { ...shownHint, data });
+  const tooltip = { kind: 'markdown', value: expect.stringContaining('Linear') };
+  expect(resolved).toMatchObject({ ...shownHint, ...(has ? { tooltip } : {}) });
+  expect('tooltip' in resolved).toBe(has);
+  await client.connection.sendNotification('textDocument/didClose', document(blocks));
+});

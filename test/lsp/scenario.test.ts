@@ -181,6 +181,12 @@ describe('a choice is written', () => {
     ],
     ['as a dim without a value', 'dims:\n  n:\n', { dimensions: { n: 8 } }, 'dims:\n  n: 8\n'],
     ['into the settings where there is no scenario', '', { cluster: 't4' }, 'settings'],
+    [
+      'into the settings with a dimension beside what is of a scenario',
+      'dims:\n  n: 8\n',
+      { dimensions: { n: 4 }, cluster: 't4' },
+      'settings',
+    ],
   ])('%s', async (_, head, change, wanted) => {
     const server = await start();
     const uri = 'file:///models/small.layers.yaml';

@@ -1048,6 +1048,25 @@ it('says where no process can be started for an export', async () => {
   ).toMatchObject({ kind: 'failed', message: expect.stringContaining('no process can be started') });
 });
 
+/** Curves: of the scenario that is written, and of each other that was tried. Text and Markdown have the first alone. */
+it.each([
+  ['scaling', 'html', [], 1, /^<!doctype html>/i],
+  ['scaling', 'html', [{ batch: 2 }], 2, /^<!doctype html>/i],
+  ['scaling', 'html', [{ batch: 2 }, { batch: 4 }], 3, /^<!doctype html>/i],
+  ['scaling', 'markdown', [{ batch: 2 }], 0, /^# small\b/],
+  ['scaling', 'text', [{ batch: 2 }], 0, /^[^<#]*batch 1 per GPU/],
+  ['report', 'html', [{ batch: 2 }], 0, /^<!doctype html>[\s\S]*id="what-if"/i],
+  ['report', 'markdown', [{ batch: 2 }], 0, /^# small\n/],
+] as const)('makes a %s page as %s beside %j', async (page, format, compared, curves, beginning) => {
+  const { open, connection } = await start({ settings: { batch: 1 } });
+  await open(specUri, 'layer-spec', spec);
+  const { text } = await connection.sendRequest<ReportResult>(makeReport, {
+    ...{ uri: specUri, page, format, compared },
+  });
+  expect(text).toMatch(beginning);
+  expect(text.match(/<table class="curve-points">/g) ?? []).toHaveLength(curves);
+});
+
 it.each(['report', 'scaling'] as const)('goes on no further with a %s that is cancelled', async (page) => {
   const { CancellationTokenSource } = await import('vscode-languageserver/node');
   const source = new CancellationTokenSource();
