@@ -346,7 +346,7 @@ const rows: Readonly<
     [
       'and the largest batch',
       memory({ largestBatch: 48 }),
-      '576 MiB | of 40.0 GiB, driver and framework 512 MiB, tensors fit up to batch 48, tensors 64.0 MiB at the peak in update: parameters 9.01 MiB, gradients 9.01 MiB, optimizer 18.0 MiB, activations 0 B, workspace 3.00 MiB, communication buffers 25.0 MiB',
+      '576 MiB | of 40.0 GiB, driver and framework 512 MiB, fits up to about batch 48, tensors 64.0 MiB at the peak in update: parameters 9.01 MiB, gradients 9.01 MiB, optimizer 18.0 MiB, activations 0 B, workspace 3.00 MiB, communication buffers 25.0 MiB',
     ],
   ],
   FLOPs: [

@@ -64,7 +64,7 @@ test('a text proposes names, and no name ends an attribute', () => {
   };
   expect(rowOf(choice, { cluster: 'a"b' })).toEqual({
     control:
-      '<label><span>Cluster</span><input type="text" name="cluster" data-written="a&#34;b" value="a&#34;b" list="cluster-names" spellcheck="false"><datalist id="cluster-names"><option value="dgx-h100"><option value="a&#34;b"></datalist></label>',
+      '<label class="long"><span>Cluster</span><input type="text" name="cluster" data-written="a&#34;b" value="a&#34;b" list="cluster-names" spellcheck="false"><datalist id="cluster-names"><option value="dgx-h100"><option value="a&#34;b"></datalist></label>',
     ...asIs,
   });
 });

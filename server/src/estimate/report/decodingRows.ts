@@ -27,7 +27,7 @@ export function decodingRows({ decoding, scenario }: Report): readonly Row[] {
       value: timeText(prefill.time),
       detail: [
         ...(prefill.range === null ? [] : [`${timeText(prefill.range[0])} to ${timeText(prefill.range[1])}`]),
-        prefill.tokens === null ? sequences : `${sequences} of ${formatCount(prefill.tokens)} tokens`,
+        prefill.tokens === null ? sequences : `${sequences} of ${counted(prefill.tokens, 'token')}`,
       ].join(', '),
     },
     {
@@ -39,7 +39,7 @@ export function decodingRows({ decoding, scenario }: Report): readonly Row[] {
         ...(largestBatch === null ? [] : [`fits up to batch ${formatCount(largestBatch)} at this context`]),
         longestContext === null
           ? 'fits at any context'
-          : `up to ${formatCount(longestContext)} tokens at this batch`,
+          : `up to ${counted(longestContext, 'token')} at this batch`,
       ].join(', '),
     },
   ];
