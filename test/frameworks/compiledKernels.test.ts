@@ -143,3 +143,70 @@ test('inference keeps nothing, and writes nothing for backward', () => {
     `Gemm fp32 4 | F ${product}`,
   ]);
 });
+
+test('a batch normalization is computed again for the sums of its backward, and its result kept for the product behind', () => {
+  const layers = [
+    'a: Conv2d(16, 32, 3, padding=1, bias=False)',
+    'n: BatchNorm2d()',
+    'r: ReLU()',
+    'c: Conv2d(32, 32, 1, bias=False)',
+  ];
+  const [x, image, channels] = [2 * 16 * 1024, 2 * 32 * 1024, 32];
+  const [first, last] = [convolution(4 * (x + 32 * 16 * 9 + image)), convolution(4 * (2 * image + 32 * 32))];
+  // A mean and a deviation of each channel, and two sums.
+  const [statistics, sums] = [8 * channels, 8 * channels];
+  expect(kernelsOf(['x: float32[batch, 16, 32, 32]'], layers, compiled)).toEqual([
+    `Conv tf32 4 | F ${first} | W ${first} | S x:${4 * x} ${4 * x}`,
+    // Batches are counted in 8 bytes. Gradient, result, input and statistics are read twice in backward: for the sums, and with them.
+    `BatchNormalization fp32 4 | F ${elementwise(16)}, ${reduction(4 * image + statistics)}` +
+      ` | D ${reduction(12 * image + statistics + sums)}, ${elementwise(16 * image + statistics + sums)}` +
+      ` | S 1/1/statistics#${statistics}:${statistics} ${statistics}, a/Conv:${4 * image} ${4 * image}`,
+    // Input, statistics and both parameters are read.
+    `Relu fp32 4 | F ${elementwise(8 * image + statistics + 8 * channels)}`,
+    `Conv tf32 4 | F ${last} | D ${last} | W ${last} | S r/Relu:${4 * image} ${4 * image}`,
+  ]);
+});
+
+test('gradients of parts, and of a part of one, are written into their places', () => {
+  const layers = [
+    'a: Linear(64, 64, bias=False)',
+    'q, k: split([32, 32], dim=-1)',
+    'qr: reshape(q, (batch, 512))',
+    'qs: sigmoid(qr)',
+    'o: Linear(512, 4, bias=False)',
+    'kn: narrow(k, 1, 0, 4)',
+    'kr: reshape(kn, (batch, 128))',
+    'ks: sigmoid(kr)',
+    'p: Linear(128, 4, bias=False)',
+    's: add(o, p)',
+  ];
+  const [whole, half, quarter] = [2 * 16 * 64, 2 * 512, 2 * 128];
+  const made = kernelsOf(['x: float32[batch, 16, 64]'], layers, compiled);
+  // Each is computed of its gradient and its result; what is not read has zeros.
+  expect(made[1]).toBe(`Split fp32 4 | D ${elementwise(4 * (2 * half + 2 * quarter + whole))}`);
+  expect(made[2]).toBe(`Sigmoid fp32 4 | F ${elementwise(8 * half)} | S qs/Sigmoid:${4 * half} ${4 * half}`);
+  expect(made[4]).toBe(
+    `Sigmoid fp32 4 | F ${elementwise(8 * quarter)} | S ks/Sigmoid:${4 * quarter} ${4 * quarter}`,
+  );
+});
+
+test('a loss reduces rows of scores, and keeps those with two numbers of each row', () => {
+  const layers = ['head: Linear(64, 100, bias=False) from row', 'loss: CrossEntropyLoss() from head, label'];
+  const [scores, labels, rowsKept] = [4 * 2 * 100, 8 * 2, 8 * 2];
+  expect(kernelsOf(['row: float32[batch, 64]', 'label: int64[batch]'], layers, compiled)[1]).toBe(
+    // The two numbers are left out in forward; backward reads them, with the gradient of the loss.
+    `SoftmaxCrossEntropyLoss fp32 4 | F ${reduction([scores + labels + 4, 'r100'])}` +
+      ` | D ${reduction([2 * scores + rowsKept + labels + 4, 'r100'])}` +
+      ` | S head/Gemm:${scores} ${scores}, 1/rows#${rowsKept}:${rowsKept} ${rowsKept}, label:${labels} ${labels}`,
+  );
+});
+
+test('in bf16 a normalization that a product alone reads is written in two bytes', () => {
+  const layers = ['a: Linear(256, 256, bias=False)', 'n: LayerNorm(256)', 'o: Linear(256, 256, bias=False)'];
+  const statistics = 2 * 8;
+  const [, norm] = kernelsOf(inputs, layers, { ...compiled, precision: 'bf16' });
+  expect(norm?.split(' | ').slice(0, 2)).toEqual([
+    'LayerNormalization fp32 4',
+    `F ${normalization([2 * rows + 2 * rows + 4 * 2 * 256 + statistics, 'r256'])}`,
+  ]);
+});

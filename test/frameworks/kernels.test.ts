@@ -342,3 +342,30 @@ test.each<[string, readonly string[], readonly string[]]>([
     kernelsOf(inputs, layers).flatMap(forward),
   );
 });
+
+/** Of [2, 10, 64], which lies in order: entries of the last axis are 64 elements apart, and rows of the second 640. */
+test.each([
+  [
+    'the last axis, whose entries are one axis: the whole is kept',
+    'onnx.Gather(h, 0, axis=-1)',
+    '(batch * 10,)',
+    2 * 10 * 64,
+  ],
+  [
+    'the second axis, whose rows are none: a copy is kept',
+    'onnx.Gather(h, 0, axis=1)',
+    '(batch * 64,)',
+    2 * 64,
+  ],
+  ['the same, counted from the end', 'onnx.Gather(h, 0, axis=-2)', '(batch * 64,)', 2 * 64],
+  ['the first axis: the whole is kept', 'onnx.Gather(h, 0, axis=0)', '(640,)', 2 * 10 * 64],
+])('one entry of %s', (_, entry, shape, kept) => {
+  const layers = [
+    'h: Linear(64, 64, bias=False)',
+    `one: ${entry}`,
+    `flat: reshape(one, ${shape})`,
+    'out: softplus(flat)',
+  ];
+  const row = kernelsOf(['x: float32[batch, 10, 64]'], layers).at(-1);
+  expect(row?.split(' ').at(-1)).toBe(String(4 * kept));
+});

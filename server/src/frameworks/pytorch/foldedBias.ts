@@ -1,6 +1,7 @@
 /** A bias that was exported as an addition. */
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
+import { producerOf } from '../../composites/flow.ts';
 import { isWeight, type Operator, type ValueRole } from '../../model/graph.ts';
 import { liesInOrder, type Strided } from './strides.ts';
 
@@ -29,7 +30,7 @@ export function biasedMatmul(training: TrainingGraph, { type, inputs }: Operator
   const position = inputs.findIndex((input, index) => {
     if (training.tensors.get(input)?.dimensions.length !== 1 || !isOfWeights(training, input)) return false;
     const value = graph.values.get(inputs[1 - index] ?? '');
-    const producer = graph.operators[value?.producer ?? -1];
+    const producer = producerOf(graph, inputs[1 - index]);
     return producer?.type === 'MatMul' && value?.consumers.length === 1;
   });
   return position < 0 ? undefined : inputs[1 - position];
@@ -39,7 +40,7 @@ export function biasedMatmul(training: TrainingGraph, { type, inputs }: Operator
 function isOfWeights({ analysis: { graph } }: TrainingGraph, name: string): boolean {
   const value = graph.values.get(name);
   if (isWeight(value?.role)) return true;
-  const maker = graph.operators[value?.producer ?? -1];
+  const maker = producerOf(graph, name);
   return maker?.type === 'Concat' && maker.inputs.every((input) => isStored(graph.values.get(input)?.role));
 }
 

@@ -2,6 +2,7 @@
 
 import { sightOf } from '../../analysis/decoding/seesEarlierTokens.ts';
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
+import { producerOf } from '../../composites/flow.ts';
 import type { FusedGroup } from './fusedGroups.ts';
 
 /**
@@ -50,12 +51,12 @@ const isStored = ({ analysis, requiresGradient }: TrainingGraph, name: string): 
 /** Of nothing that comes into the model, and of nothing that is trained. */
 function isOfPositions({ analysis, requiresGradient }: TrainingGraph, mask: string): boolean {
   // A stage of a pipeline is given what the stage before made.
-  const { values, operators, inputs } = analysis.graph.whole ?? analysis.graph;
+  const graph = analysis.graph.whole ?? analysis.graph;
   const waiting = [mask];
   const met = new Set(waiting);
   for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
-    const producer = operators[values.get(name)?.producer ?? -1];
-    if (requiresGradient.has(name) || inputs.includes(name) || met.size > mostOperators) return false;
+    const producer = producerOf(graph, name);
+    if (requiresGradient.has(name) || graph.inputs.includes(name) || met.size > mostOperators) return false;
     // Sizes of what comes in are no contents of it.
     if (producer === undefined || producer.type === 'Shape') continue;
     for (const input of producer.inputs) {

@@ -7,6 +7,7 @@
  */
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
+import { producerOf } from '../../composites/flow.ts';
 import { isWeight, type Operator } from '../../model/graph.ts';
 import { hasTrait, inPyTorch } from '../../operators/operatorFacts.ts';
 import { biasedMatmul } from './foldedBias.ts';
@@ -29,7 +30,7 @@ export function isFp8Product(training: TrainingGraph, operator: Operator): boole
 function storedAs({ analysis: { graph } }: TrainingGraph, name: string): string {
   let own = name;
   for (;;) {
-    const producer = graph.operators[graph.values.get(own)?.producer ?? -1];
+    const producer = producerOf(graph, own);
     const source = producer?.inputs[0];
     if (producer === undefined || source === undefined || !passesOn(producer)) return own;
     own = source;

@@ -1,6 +1,7 @@
 /** What autograd keeps from forward to backward, named so that the same memory is counted once. */
 
 import { isStoredTable } from '../../analysis/storedTable.ts';
+import { producerOf } from '../../composites/flow.ts';
 import { entryAt, itemAt } from '../../model/at.ts';
 import { bytesOnGpu } from '../../model/elementType.ts';
 import { isWeight, type Operator } from '../../model/graph.ts';
@@ -55,11 +56,10 @@ function sumsBags(
   if (operator.type !== 'ScatterND' || cost.saved.length === 0) return false;
   if (!['add', 'max'].includes(reductionOf(operator))) return false;
   if (tensors.get(operator.inputs[1] ?? '')?.dimensions.at(-1) !== 1) return false;
-  const { values, operators } = analysis.graph;
-  const makerOf = (name = ''): Operator | undefined => operators[values.get(name)?.producer ?? -1];
-  let rows = makerOf(operator.inputs[2]);
-  while (rows !== undefined && ['Mul', 'Cast'].includes(rows.type)) rows = makerOf(rows.inputs[0]);
-  return rows?.type === 'Gather' && values.get(rows.inputs[0] ?? '')?.role === 'parameter';
+  const { graph } = analysis;
+  let rows = producerOf(graph, operator.inputs[2]);
+  while (rows !== undefined && ['Mul', 'Cast'].includes(rows.type)) rows = producerOf(graph, rows.inputs[0]);
+  return rows?.type === 'Gather' && graph.values.get(rows.inputs[0] ?? '')?.role === 'parameter';
 }
 
 /**
@@ -113,10 +113,8 @@ function keptTensor(
  * models/gpt2/modeling_gpt2.py, `eager_attention_forward`).
  */
 function beforeScale({ training }: EagerStep, { type, inputs }: Operator, name: string): string {
-  const { operators, values } = training.analysis.graph;
-  const makerOf = (value = ''): Operator | undefined => operators[values.get(value)?.producer ?? -1];
   const scales = inputs.slice(0, 2).map((input) => {
-    const maker = makerOf(input);
+    const maker = producerOf(training.analysis.graph, input);
     const isScaled = maker?.type === 'Mul' && training.tensors.get(maker.inputs[1] ?? '')?.elements === 1;
     return isScaled ? maker : undefined;
   });
@@ -132,14 +130,13 @@ function beforeScale({ training }: EagerStep, { type, inputs }: Operator, name: 
  */
 function indicesOfAxes({ training }: EagerStep, { inputs, type }: Operator): readonly string[] | undefined {
   if (type !== 'GatherND' && type !== 'ScatterND') return undefined;
-  const { operators, values } = training.analysis.graph;
-  const makerOf = (name = ''): Operator | undefined => operators[values.get(name)?.producer ?? -1];
+  const { graph } = training.analysis;
   const given = (name: string): string => {
-    const maker = makerOf(name);
+    const maker = producerOf(graph, name);
     const [shown] = maker?.type === 'Unsqueeze' || maker?.type === 'Expand' ? maker.inputs : [];
     return shown === undefined ? name : given(shown);
   };
-  const joined = makerOf(inputs[1]);
+  const joined = producerOf(graph, inputs[1]);
   return joined?.type === 'Concat' ? joined.inputs.map(given) : undefined;
 }
 

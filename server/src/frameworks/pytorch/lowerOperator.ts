@@ -1,6 +1,7 @@
 /** One operator of eager PyTorch that no group holds: its kernels, and what is copied and cast around them. */
 
 import { operatorMarks } from '../../analysis/operatorMarks.ts';
+import { producerOf } from '../../composites/flow.ts';
 import type { KernelEnvironment } from '../../hardware/kernelEnvironment.ts';
 import type { KernelWork } from '../../hardware/kernelWork.ts';
 import { entryAt } from '../../model/at.ts';
@@ -224,9 +225,9 @@ function matrixCopies(step: EagerStep, { operator, environment }: TypedOperator)
   });
 }
 
-function isTransposed({ operators, values }: Pick<Graph, 'operators' | 'values'>, name: string): boolean {
-  const maker = operators[values.get(name)?.producer ?? -1];
-  if (maker?.type === 'Identity') return isTransposed({ operators, values }, maker.inputs[0] ?? '');
+function isTransposed(graph: Graph, name: string): boolean {
+  const maker = producerOf(graph, name);
+  if (maker?.type === 'Identity') return isTransposed(graph, maker.inputs[0] ?? '');
   return maker?.type === 'Transpose';
 }
 
@@ -264,7 +265,7 @@ function isZero(graph: Graph, name: string): boolean {
   // A bias that is trained may begin as zeros.
   if (isWeight(value?.role)) return false;
   if (value?.content !== undefined) return value.content.elements.every((element) => element === 0);
-  const maker = graph.operators[value?.producer ?? -1];
+  const maker = producerOf(graph, name);
   const repeats = maker !== undefined && (hasTrait(maker, 'casts') || hasTrait(maker, 'copies-elements'));
   return repeats && isZero(graph, maker.inputs[0] ?? '');
 }

@@ -5,13 +5,15 @@
  */
 
 import type { Composite } from '../../composites/composite.ts';
+import { producerOf } from '../../composites/flow.ts';
 import type { Graph } from '../../model/graph.ts';
 
 /** `Where(IsNaN(Softmax(x)), 0, Softmax(x))`, each by its operators. */
-export function safeSoftmaxes({ operators, values }: Graph): readonly Composite[] {
+export function safeSoftmaxes(graph: Graph): readonly Composite[] {
+  const { operators, values } = graph;
   return operators.flatMap(({ type, index, inputs: [tested = ''], outputs: [isEmpty = ''] }) => {
     if (type !== 'IsNaN') return [];
-    const softmax = operators[values.get(tested)?.producer ?? -1];
+    const softmax = producerOf(graph, tested);
     const [reader, ...others] = values.get(isEmpty)?.consumers ?? [];
     const choice = operators[reader ?? -1];
     if (softmax?.type !== 'Softmax' || choice?.type !== 'Where' || others.length > 0) return [];

@@ -9,6 +9,7 @@
  */
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
+import { producerOf } from '../../composites/flow.ts';
 import { itemAt } from '../../model/at.ts';
 import { countElements } from '../../model/countElements.ts';
 import type { Operator } from '../../model/graph.ts';
@@ -160,8 +161,7 @@ function shapeWritten(
   name: string,
   groups: ReadonlyMap<number, FusedGroup>,
 ): readonly number[] | undefined {
-  const { operators, values } = training.analysis.graph;
-  const maker = operators[values.get(name)?.producer ?? -1];
+  const maker = producerOf(training.analysis.graph, name);
   if (maker === undefined || groups.has(maker.index)) return undefined;
   const own = training.tensors.get(name)?.dimensions;
   const { operands, view } = inPyTorch(maker) ?? {};

@@ -2,7 +2,7 @@
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import { isStoredTable } from '../../analysis/storedTable.ts';
-import { soleReader } from '../../composites/flow.ts';
+import { producerOf, soleReader } from '../../composites/flow.ts';
 import { entryAt, itemAt } from '../../model/at.ts';
 import { countElements } from '../../model/countElements.ts';
 import { isInteger } from '../../model/elementType.ts';
@@ -114,7 +114,7 @@ function followViews(
     if (from === undefined || to === undefined) continue;
     const seen = viewOf(graph, operator, from, to) ?? keysAsGiven(training, operator, from);
     if (seen === undefined) {
-      const part = graph.operators[graph.values.get(source)?.producer ?? -1];
+      const part = producerOf(graph, source);
       const [whole = ''] = part?.inputs ?? [];
       if (part !== undefined && hasTrait(part, 'looks-up') && lying.has(whole)) laidOut.add(whole);
     }

@@ -2,6 +2,7 @@
 
 import type { TrainingGraph } from '../../../analysis/modelAnalysis.ts';
 import type { KernelWork } from '../../../hardware/kernelWork.ts';
+import { entryAt, itemAt } from '../../../model/at.ts';
 import { bytesOnGpu } from '../../../model/elementType.ts';
 import { isWeight, type Operator } from '../../../model/graph.ts';
 import { bytes } from '../../../model/units.ts';
@@ -109,8 +110,7 @@ export class CompiledGraph {
 
   /** Bytes per element in which a library reads its operands; `undefined` for what is generated. */
   readAs(index: number): number | undefined {
-    const operator = this.training.analysis.graph.operators[index];
-    if (operator === undefined || this.partOf(operator) !== 'extern') return undefined;
+    if (this.partOf(itemAt(this.training.analysis.graph.operators, index)) !== 'extern') return undefined;
     return this.eager.operators[index]?.bytesPerElement;
   }
 
@@ -187,15 +187,14 @@ export class CompiledGraph {
     const [input] = operator.inputs;
     const [output] = operator.outputs;
     // Scores of a sample are along the second axis.
-    const scores = this.training.tensors.get(input ?? '')?.dimensions;
-    if (hasTrait(operator, 'loss-of-scores') && scores !== undefined) return scores[1] ?? 1;
+    if (hasTrait(operator, 'loss-of-scores'))
+      return itemAt(entryAt(this.training.tensors, input ?? '').dimensions, 1);
     return Math.max(1, this.elementsOf(input) / Math.max(1, this.elementsOf(output)));
   }
 
   private isGlobal(operator: Operator): boolean {
-    const output = this.training.tensors.get(operator.outputs[0] ?? '');
-    if (operator.type.startsWith('Global')) return true;
-    return output?.dimensions.slice(2).every((size) => size === 1) === true;
+    const { dimensions } = entryAt(this.training.tensors, operator.outputs[0] ?? '');
+    return dimensions.slice(2).every((size) => size === 1);
   }
 
   kernelsOf(index: number, pass: 'forward' | 'backwardData' | 'backwardWeight'): readonly KernelWork[] {

@@ -1,5 +1,7 @@
 /** What compiled forward keeps for backward, by what the backward of each operator reads. */
 
+import { producerOf } from '../../../composites/flow.ts';
+import { itemAt } from '../../../model/at.ts';
 import type { Operator } from '../../../model/graph.ts';
 import { hasTrait } from '../../../operators/operatorFacts.ts';
 import type { KeptTensor } from '../../behaviour.ts';
@@ -79,14 +81,14 @@ export function keptForBackward(graph: CompiledGraph): KeptForBackward {
     !hasTrait(operator, 'threshold-of-result') &&
     (reads.get(operator.index) ?? []).some((key) => {
       const name = maskedValue(key) ?? key;
-      const producer = producerOf(graph, values.has(key) || values.has(name) ? '' : name);
+      const producer = makerOf(graph, values.has(key) || values.has(name) ? '' : name);
       return producer !== undefined && graph.partOf(producer) === 'batch normalization';
     });
   return { values, saved, readBy, normalizesAgain };
 }
 
-const producerOf = ({ training }: CompiledGraph, name: string): Operator | undefined =>
-  training.analysis.graph.operators[training.analysis.graph.values.get(name)?.producer ?? -1];
+const makerOf = ({ training }: CompiledGraph, name: string): Operator | undefined =>
+  producerOf(training.analysis.graph, name);
 
 type Request = ({ readonly key: string } & Asked) | KeptTensor;
 
@@ -172,8 +174,7 @@ const request = (key: string, mustStay: boolean): Request & Asked => ({ key, mus
 function weightOf(graph: CompiledGraph): (key: string) => number {
   const { values, operators } = graph.training.analysis.graph;
   const isWrittenFor = (index: number): boolean => {
-    const operator = operators[index];
-    return operator !== undefined && !isFusible(graph.partOf(operator));
+    return !isFusible(graph.partOf(itemAt(operators, index)));
   };
   return (key) => {
     const value = values.get(key);
@@ -193,10 +194,9 @@ function nameIn(key: string): string | undefined {
 
 /** What a value can be computed from again, element by element; `undefined` where it cannot. */
 function sources(graph: CompiledGraph): (key: string) => readonly string[] | undefined {
-  const { values, operators } = graph.training.analysis.graph;
   const farApart = usedFarApart(graph);
   return (key) => {
-    const operator = operators[values.get(key)?.producer ?? -1];
+    const operator = makerOf(graph, key);
     if (operator === undefined) return graph.isWeight(key) ? [] : undefined;
     if (farApart.has(operator.index)) return undefined;
     const part = graph.partOf(operator);
