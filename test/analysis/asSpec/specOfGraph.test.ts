@@ -236,3 +236,47 @@ test('a table that every step computes anew is kept for backward, a stored one i
   };
   expect(Number(kept(', computed=True')) - Number(kept(''))).toBe(2 * 64 * 4);
 });
+
+describe('group normalization that was written as one of instances', () => {
+  const groupNorm = (change: { readonly last?: string; readonly alsoReads?: string } = {}): ModelSketch => ({
+    inputs: ['x: float32[2, 12, 6, 6]'],
+    outputs: ['y', ...(change.alsoReads === undefined ? [] : ['z'])],
+    initializers: [
+      'groups: int64[3] = 0, 4, -1',
+      'whole: int64[4] = 2, 12, 6, 6',
+      'norm.weight: float32[12, 1, 1]',
+      `norm.bias: float32[${change.last ?? '12, 1, 1'}]`,
+    ],
+    nodes: [
+      onnxNode('/norm/Constant_output_0 = Constant()', {
+        value_floats: { kind: 'floats', value: [1, 1, 1, 1] },
+      }),
+      onnxNode('/norm/Constant_1_output_0 = Constant()', {
+        value_floats: { kind: 'floats', value: [0, 0, 0, 0] },
+      }),
+      'grouped = Reshape(x, groups)',
+      'normal = InstanceNormalization(grouped, /norm/Constant_output_0, /norm/Constant_1_output_0)',
+      'back = Reshape(normal, whole)',
+      'scaled = Mul(back, norm.weight)',
+      'y = Add(scaled, norm.bias)',
+      ...(change.alsoReads === undefined ? [] : [change.alsoReads]),
+    ],
+  });
+
+  test('is the layer again', () => {
+    const spec = specOf(groupNorm());
+    expect(linesOf(spec)).toEqual([expect.stringMatching(/^ {2}- \w+: GroupNorm\(4, 12\)$/)]);
+    expect(errorsOf(spec)).toEqual([]);
+    expect(spec.lines.flatMap(({ operators }) => operators.flat())).toEqual([2, 3, 4, 5, 6]);
+  });
+
+  test.each([
+    ['a shift of each place is another layer', { last: '12, 6, 6' }],
+    ['groups that something else reads stay', { alsoReads: 'z = Relu(grouped)' }],
+  ])('%s', (_, change) => {
+    const spec = specOf(groupNorm(change));
+    expect(spec.text).not.toContain('GroupNorm(');
+    expect(spec.text).toContain('InstanceNormalization(');
+    expect(errorsOf(spec)).toEqual([]);
+  });
+});

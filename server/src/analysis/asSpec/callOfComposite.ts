@@ -1,6 +1,7 @@
 /** Operators that form one named operation, as the layer that launches it. */
 
 import type { Composite } from '../../composites/composite.ts';
+import { groupNorm } from './callOfGroupNorm.ts';
 import type { GraphFacts } from './graphFacts.ts';
 import { type SpecCall, tensor } from './specCall.ts';
 
@@ -18,6 +19,7 @@ export function callOfComposite(composite: Composite, facts: GraphFacts): SpecCa
     return { ...made, callee: activation, kind: 'module', inputs: [tensor(input)] };
   }
   if (kind === 'attention' && launchedAs !== 'several') return attention(composite, facts);
+  if (kind === 'group-norm' && launchedAs !== 'several') return groupNorm(composite, facts);
   return undefined;
 }
 

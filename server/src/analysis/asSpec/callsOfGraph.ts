@@ -8,6 +8,7 @@ import { isWeight, type Operator } from '../../model/graph.ts';
 import type { ModelAnalysis } from '../modelAnalysis.ts';
 import { isStoredTable } from '../storedTable.ts';
 import { callOfComposite } from './callOfComposite.ts';
+import { groupsChannels } from './callOfGroupNorm.ts';
 import { callOfOperator } from './callOfOperator.ts';
 import { callOfWeighted } from './callOfWeighted.ts';
 import type { GraphFacts } from './graphFacts.ts';
@@ -26,7 +27,7 @@ export function callsOfGraph(composed: ModelAnalysis['composites'], facts: Graph
   const composites = new Map<Composite, SpecCall | undefined>();
   for (const operator of facts.graph.operators) {
     if (taken.has(operator.index) || facts.isAuxiliary(operator.index)) continue;
-    const composite = composed.get(operator.index);
+    const composite = composed.get(operator.index) ?? groupsChannels(operator, composed, facts);
     if (composite !== undefined && !composites.has(composite)) {
       const call = callOfComposite(composite, facts);
       composites.set(composite, call);
