@@ -28,6 +28,25 @@ const copyOf = (text, change) => JSON.stringify(change(JSON.parse(text)), undefi
 const gpus = 'server/src/hardware/profiles/gpus';
 const clusters = 'server/src/hardware/profiles/clusters';
 
+/** The opposite of a number that is not negative. */
+const recipePattern = () =>
+  `import type { CompositePattern } from './composite.ts';
+import { producerOf } from './flow.ts';
+
+export const recipe: CompositePattern = {
+  kind: 'recipe',
+  name: 'Recipe',
+  anchors: ['Relu'],
+  modules: [],
+  match: (graph, operator) => {
+    const opposite = producerOf(graph, operator.inputs[0]);
+    const input = opposite?.inputs[0];
+    if (opposite?.type !== 'Neg' || input === undefined) return undefined;
+    return { operators: [opposite.index, operator.index], roles: { input }, launchedAs: 'assumed-one' };
+  },
+};
+`;
+
 /** `read`: the text of a file of the repository. */
 export const recipesOf = (read) => [
   {
@@ -139,6 +158,27 @@ export const recipesOf = (read) => [
     name: 'composite',
     steps: [
       {
+        does: 'a pattern of a kind that is not named',
+        edits: {
+          'server/src/composites/recipe.ts': recipePattern,
+          'server/src/composites/patterns.ts': (before) =>
+            ahead(
+              'import { silu }',
+              "import { recipe } from './recipe.ts';\n",
+            )(ahead('  softplus,\n', '  recipe,\n')(before)),
+        },
+        check: types,
+        says: /CompositeKind/,
+      },
+      {
+        does: 'a pattern whose call nothing was compared with',
+        edits: {
+          'server/src/composites/composite.ts': behind("  | 'softplus'\n", "  | 'recipe'\n"),
+        },
+        check: tests('test/composites/patterns.test.ts'),
+        says: /Recipe/,
+      },
+      {
         does: 'a pattern that is not listed',
         edits: { 'server/src/composites/patterns.ts': instead('  softplus,\n', '') },
         check: tests('test/composites/forms.test.ts'),
@@ -216,6 +256,25 @@ export const recipesOf = (read) => [
           ),
         },
         check: tests('test/finding-pages'),
+        says: /recipe/,
+      },
+      {
+        does: 'a threshold that no setting has',
+        edits: {
+          'server/src/model/findingThresholds.ts': behind(
+            'findingThresholds = {\n',
+            "  recipe: { default: 0.5, documentation: 'fraction of a recipe' },\n",
+          ),
+        },
+        check: tests('test/manifest/manifest.test.ts'),
+        says: /recipe/,
+      },
+      {
+        does: 'a text that a language lacks',
+        edits: {
+          'package.nls.json': behind('{\n', '  "setting.findings.thresholds.recipe": "A recipe.",\n'),
+        },
+        check: tests('test/house/translations.test.ts'),
         says: /recipe/,
       },
     ],

@@ -9,6 +9,8 @@ import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
 import { groupNames } from '../../server/src/formats/scenarioGroups.ts';
 import { scenarioShape, settingsShape } from '../../server/src/lsp/settings.ts';
+import { capitalized } from '../../server/src/model/capitalized.ts';
+import { findingThresholds } from '../../server/src/model/findingThresholds.ts';
 import {
   commands,
   languageIds,
@@ -94,6 +96,21 @@ describe('settings', () => {
 
   it.each(Object.entries(groupNames))('%s takes what the command line takes', (group, names) => {
     expect(Object.keys(properties[`layercost.${group}`]?.properties ?? {})).toEqual(Object.keys(names));
+  });
+
+  it('of thresholds are those of findings, with the same defaults and texts', () => {
+    const thresholds = z
+      .record(z.string(), z.looseObject({ default: z.number(), description: z.string() }))
+      .parse(properties['layercost.findings.thresholds']?.properties);
+    const declared = Object.entries(thresholds).map(([name, entry]) => [
+      name,
+      { default: entry.default, documentation: strings[entry.description.replaceAll('%', '')] },
+    ]);
+    const wanted = Object.entries(findingThresholds).map(([name, { default: usual, documentation }]) => [
+      name,
+      { default: usual, documentation: `${capitalized(documentation)}.` },
+    ]);
+    expect(Object.fromEntries(declared)).toEqual(Object.fromEntries(wanted));
   });
 
   it('of single models are those of a scenario, with the same values', () => {
