@@ -87,6 +87,19 @@ const packed = `
   - kh: reshape((10, 4, batch, 16))
   - out: scaled_dot_product_attention(qh, kh, kh)`;
 
+/** What is joined of images that lie channels last lies so too. */
+const joined = `
+  - a: Linear(64, 64) from x
+  - ah: reshape((batch, 2, 5, 64))
+  - at: permute(0, 3, 1, 2)
+  - b: Linear(64, 64) from x
+  - bh: reshape((batch, 2, 5, 64))
+  - bt: permute(0, 3, 1, 2)
+  - both: cat(at, bt, dim=1)
+  - back: permute(0, 2, 3, 1)
+  - flat: reshape((batch, 10, 128))
+  - out: Linear(128, 64)`;
+
 /** What fused attention gives lies as its queries do. */
 const merged = `
   - q: Linear(64, 64) from x
@@ -104,6 +117,7 @@ test.each([
   ['channel shuffle', shuffle, 3, [1, 1]],
   ['channel shuffle, made contiguous', contiguous, 3, [1, 1]],
   ['a matrix transposed in its stack', lastTwo, 3, [0, 0]],
+  ['images joined that lie channels last', joined, 3, [0, 0]],
 ])('%s: as often copied as PyTorch does', (_, layers, batch, expected) => {
   const input = layers === stacked ? '[10, batch, 64]' : '[batch, 10, 64]';
   const { training, operators } = lowered(layers, input, { attention: 'eager' }, batch);

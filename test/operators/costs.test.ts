@@ -757,6 +757,8 @@ const classRows: readonly (readonly [string, Application, KnownCost['class'], nu
   ['a reshape', { type: 'Reshape', inputs: [x, [2, -1]] }, 'view', 0],
   ['a transpose', { type: 'Transpose', inputs: [x] }, 'view', 0],
   ['a slice', { type: 'Slice', inputs: [x, [0], [1], [0]] }, 'view', 0],
+  ['a slice with a step', { type: 'Slice', inputs: [x, [0], [2], [0], [2]] }, 'view', 0],
+  ['a slice backwards', { type: 'Slice', inputs: [x, [-1], [-(2 ** 31)], [0], [-1]] }, 'movement', 1],
   ['Dropout of what has no gradient', { type: 'Dropout', inputs: [x] }, 'elementwise', 1],
   ['Dropout of nothing', { type: 'Dropout', inputs: [x], opset: 11, attributes: { ratio: 0 } }, 'view', 0],
   ['sizes of a tensor', { type: 'Shape', inputs: [x] }, 'shape', 0],

@@ -9,7 +9,7 @@
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { Operator } from '../../model/graph.ts';
 import type { KernelClass } from '../../operators/definition.ts';
-import { inPyTorch } from '../../operators/operatorFacts.ts';
+import { hasTrait, inPyTorch } from '../../operators/operatorFacts.ts';
 import { permutationOf } from './stridedCopies.ts';
 
 export function channelsLastValues(training: TrainingGraph, everywhere = false): ReadonlySet<string> {
@@ -27,6 +27,9 @@ function liesLast(training: TrainingGraph, operator: Operator, last: ReadonlySet
   const [first = ''] = operator.inputs;
   if (inPyTorch(operator)?.view === 'permute')
     return !last.has(first) && permutationOf(operator, 4)?.join() === '0,3,1,2';
+  // All that are joined decide (aten/src/ATen/native/TensorShape.cpp, `cat_compute_output_memory_format`).
+  if (hasTrait(operator, 'joins') && operator.inputs.length > 1)
+    return operator.inputs.every((name) => last.has(name));
   const cost = training.costs[operator.index];
   if (cost?.kind !== 'known' || !keepsLayout.has(cost.class))
     return last.has(first) && isSameSize(training, operator);

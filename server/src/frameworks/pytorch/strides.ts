@@ -117,3 +117,20 @@ export function elementwiseStrides(operands: readonly Strided[], sizes: readonly
   }
   return { sizes, strides };
 }
+
+/**
+ * Whether images lie channels last, so far that what is made of them lies so too (PyTorch 2.13 c10/core/MemoryFormat.h,
+ * `is_channels_last_strides_2d_s4`): channels innermost, then columns, rows and images, gaps between them included.
+ */
+export function suggestsChannelsLast({ sizes, strides }: Strided): boolean {
+  if (sizes.length !== 4 || strides[1] === 0) return false;
+  let least = 0;
+  for (const axis of [1, 3, 2, 0]) {
+    const [size = 1, stride = 1] = [sizes[axis], strides[axis]];
+    if (size === 0 || stride < least) return false;
+    // Where both orders are the same, it is that of the axes.
+    if (axis === 0 && least === strides[1]) return false;
+    least = size > 1 ? stride * size : stride;
+  }
+  return true;
+}

@@ -19,6 +19,7 @@ import {
   permuted,
   type Strided,
   stridesOfView,
+  suggestsChannelsLast,
 } from './strides.ts';
 
 export interface ViewStorage {
@@ -82,6 +83,15 @@ function followViews(
       lay(output, channelsLastOf(sizes));
       return;
     }
+    // Images that are joined lie channels last where all do (aten/src/ATen/native/TensorShape.cpp, `cat_compute_output_memory_format`).
+    if (hasTrait(operator, 'joins')) {
+      // A tensor joined with no other is `contiguous()` of a layer spec.
+      if (operator.inputs.length === 1) return;
+      const joined = operator.inputs.map((name) => layout(name));
+      if (joined.every((each) => each !== undefined && suggestsChannelsLast(each)))
+        lay(output, channelsLastOf(sizes));
+      return;
+    }
     if (!isElementwise || inOrder(operator) || !operator.inputs.some((name) => lying.has(name))) return;
     const operands = operator.inputs.flatMap((name) => (name === '' ? [] : (layout(name) ?? [])));
     if (operands.every((operand) => broadcasts(operand.sizes, sizes)))
@@ -107,7 +117,8 @@ function followViews(
     const isShown = isView(cost, operator) || showsTable(training, operator, cost, [root, source, output]);
     if (!isShown || isCast(operator)) {
       if (isShown) copies.add(operator.index);
-      computed(operator, output, isShown || cost.class === 'elementwise');
+      // What goes backwards lies as what it is read from (aten/src/ATen/native/TensorTransformations.cpp, `flip`).
+      computed(operator, output, isShown || cost.class === 'elementwise' || view === 'slice');
       continue;
     }
     const to = training.tensors.get(output)?.dimensions;

@@ -9,7 +9,13 @@ import {
   productOfDimensions,
   unknownDimension,
 } from '../../model/dimension.ts';
-import type { Inference, InferenceContext, OperatorDefinition } from '../definition.ts';
+import type {
+  CostContext,
+  Inference,
+  InferenceContext,
+  OperatorCost,
+  OperatorDefinition,
+} from '../definition.ts';
 import { privateMap } from '../dimensionMap.ts';
 import { resizeMap } from '../dimensions/axes.ts';
 import { affineGridMap, columnsToImageMap, gridSampleMap } from '../dimensions/windows.ts';
@@ -28,7 +34,7 @@ import {
   unknownBecause,
   whyUnknown,
 } from '../vocabulary/types.ts';
-import { savedInput } from '../vocabulary/work.ts';
+import { backwardOf, cost, savedInput, trafficOf, unknownShapeCost, work } from '../vocabulary/work.ts';
 
 /** Input elements each output element is made of, per mode. */
 const taps: Readonly<Record<string, number>> = { nearest: 0, linear: 2, bilinear: 2, cubic: 4, bicubic: 4 };
@@ -120,8 +126,22 @@ const affineGrid = define({
     return single(tensor(elementType, [batch, ...spatial, spatial.length]));
   },
   dimensions: affineGridMap,
-  cost: (context) => copyCost(context, { perOutput: 6 }),
+  cost: costOfAffineGrid,
 });
+
+/**
+ * Homogeneous places times the transformation of each image. The function makes the places, and multiplies inside; its backward makes
+ * them again and calls a product (aten/src/ATen/native/AffineGridGenerator.cpp).
+ */
+function costOfAffineGrid(context: CostContext): OperatorCost {
+  const [theta, output] = [context.input(0), context.output(0)];
+  if (theta === undefined || output === undefined) return unknownShapeCost;
+  const multiplications = 2 * output.elements * (theta.dimensions.at(-1) ?? 1);
+  const traffic = trafficOf(theta, output);
+  return cost('movement', work({ operations: multiplications, traffic }), {
+    ...backwardOf(context, () => work({ flops: multiplications, traffic })),
+  });
+}
 
 const columnsToImage = define({
   type: 'Col2Im',

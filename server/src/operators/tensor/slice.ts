@@ -14,13 +14,13 @@ import {
   symbolsOf,
   unknownDimension,
 } from '../../model/dimension.ts';
-import type { Inference, InferenceContext } from '../definition.ts';
+import type { CostContext, Inference, InferenceContext, OperatorCost } from '../definition.ts';
 import { sliceMap } from '../dimensions/axes.ts';
 import { integersOf, lengthOf, normalizeAxes, numbersOf } from '../vocabulary/axes.ts';
 import { gatherContent } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
 import { data, host } from '../vocabulary/facts.ts';
-import { viewCost } from '../vocabulary/movement.ts';
+import { copyCost, viewCost } from '../vocabulary/movement.ts';
 import {
   elementTypeOf,
   mismatch,
@@ -33,15 +33,28 @@ import {
 
 export const slice = define({
   type: 'Slice',
-  documentation: 'a range of indices on some axes, a view in PyTorch (ONNX Operators, Slice-13)',
+  documentation:
+    'a range of indices on some axes, a view in PyTorch unless it goes backwards (ONNX Operators, Slice-13)',
   inputs: [data('data'), host('starts'), host('ends'), host('axes'), host('steps')],
   traits: ['copies-elements'],
   pytorch: { layer: 'Slice', autocast: 'widest', view: 'slice' },
   runner: { rule: 'Slice' },
   infer: inferSlice,
   dimensions: sliceMap,
-  cost: (context) => viewCost(context, 'scatter'),
+  cost: (context) => (goesBackwards(context) ? copyOfReversed(context) : viewCost(context, 'scatter')),
 });
+
+/**
+ * No stride is negative in PyTorch: `flip` copies, and flips the gradient back (aten/src/ATen/native/TensorTransformations.cpp, `flip`;
+ * tools/autograd/derivatives.yaml).
+ */
+const goesBackwards = (context: CostContext): boolean =>
+  context.inputContent(4)?.some((step) => step < 0) === true;
+
+function copyOfReversed(context: CostContext): OperatorCost {
+  const [whole, part] = [context.input(0), context.output(0)];
+  return copyCost(context, { readsWhatItGives: true, scatters: whole?.elements !== part?.elements });
+}
 
 /** ONNX Operators, Slice-13; lists are attributes before version 10. Ends beyond the axis are clamped. */
 function inferSlice(context: InferenceContext): Inference {

@@ -56,7 +56,9 @@ const glu: LowerAten = (call) => {
 /** Slopes stand at axis 1. */
 const prelu: LowerAten = (call) => {
   const [self, weight] = [call.tensor('self'), call.tensor('weight')];
-  const [count] = weight?.shape ?? [];
+  // One slope for all may have no axis.
+  const slopes = weight?.shape;
+  const count = slopes?.length === 0 ? 1 : slopes?.[0];
   if (self?.shape === undefined || weight === undefined || typeof count !== 'number') return undefined;
   const inner = self.shape.slice(2).map(() => 1);
   const slope = count === 1 || inner.length === 0 ? [weight] : shaped(call, weight, [count, ...inner]);
