@@ -23,6 +23,7 @@ import { hoistInitializers } from './hoistInitializers.ts';
 import { inferGraph, mostNamedReasons, mostSubgraphs } from './inferGraph.ts';
 import { collectIssues } from './issueCollector.ts';
 import { issuesOfAssumedWeights } from './issuesOfAssumedWeights.ts';
+import { issuesOfComplexProducts } from './issuesOfComplexProducts.ts';
 import { issuesOfComputedWeights } from './issuesOfComputedWeights.ts';
 import { issuesOfFusedOperators } from './issuesOfFusedOperators.ts';
 import { issuesOfLostCasts } from './issuesOfLostCasts.ts';
@@ -35,6 +36,7 @@ import { collectOperatorKinds } from './operatorKinds.ts';
 import { originOf } from './originOf.ts';
 import { withOutsideAutocast } from './outsideAutocast.ts';
 import { planCosting } from './planCosting.ts';
+import { joinBilinear } from './recordedBilinear.ts';
 import { withCopies } from './recordedCopies.ts';
 import { recordedDetachments } from './recordedDetachments.ts';
 import { withInPlaceCalls } from './recordedInPlace.ts';
@@ -86,7 +88,9 @@ export function* analyzeInSteps(
   const given = givenLayers(provided ?? {}, model.graph.nodes.length);
   const { graph } = stored;
   const stopped = provided === undefined ? recordedDetachments(stored) : undefined;
-  const nodes = namedScatters(stopped?.nodes ?? stored.nodes, given);
+  const called = stopped?.nodes ?? stored.nodes;
+  const nodes =
+    provided === undefined ? joinBilinear(namedScatters(called, given), graph) : namedScatters(called, given);
   const detached =
     provided?.detached ??
     new Set([
@@ -188,6 +192,7 @@ function* analyzeGraph({
     const traceOf = (index: number) =>
       model.graph.nodes[finished.operators[index]?.source ?? -1]?.metadata.get('pkg.torch.onnx.stack_trace');
     issues.push(...issuesOfLostCasts(finished, composites, originAt, isAuxiliary, traceOf));
+    issues.push(...issuesOfComplexProducts(finished, originAt));
   }
   const analysis: ModelAnalysis = {
     graph: finished,

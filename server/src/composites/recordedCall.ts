@@ -19,7 +19,6 @@ export interface RecordedCall extends CompositeMatch {
 const keptBy: Readonly<Record<string, Kept>> = {
   'aten.angle': 'inputs',
   'aten.atan2': 'inputs',
-  'aten.bilinear': 'inputs',
   'aten.binary_cross_entropy': 'inputs',
   'aten.clamp.Tensor': 'inputs',
   'aten.complex': 'inputs',
@@ -60,7 +59,6 @@ const keptBy: Readonly<Record<string, Kept>> = {
 /** By the name of the function, where a list of autocast has it. */
 const autocastBy: Readonly<Record<string, CallAutocast>> = {
   'aten.atan2': 'promote',
-  'aten.bilinear': 'promote',
   'aten.expm1': 'fp32',
   'aten.huber_loss': 'fp32',
   'aten.linalg_vector_norm': 'fp32-result',

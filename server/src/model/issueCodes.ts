@@ -264,6 +264,11 @@ export const issueCodes = {
     explanation:
       'The TorchScript exporter merges equal operators before it writes any. Normalizations that are written out mostly compute the difference from the mean twice: for the variance, and for the result. Backward keeps both. Where a program gives the difference a name and reads it twice, it is one.',
   },
+  'graph/complex-products': {
+    title: 'Products of complex tensors are several products of real ones in the file',
+    explanation:
+      'ONNX has no complex tensors. The exporter of PyTorch writes a complex product as products of real parts, and stores the parts of a weight more than once. PyTorch has one product and one weight. An archive of `torch.export` keeps them.',
+  },
   'graph/lost-modules': {
     title: 'Modules of the exported program have no operator in the file',
     explanation:
