@@ -1,4 +1,4 @@
-/** Losses of a quantizer that differ in what they detach, merged by the default exporter's optimizer. */
+/** Calls that differ in what they detach, or in what dropout draws, merged by the default exporter's optimizer. */
 
 import { expect, test } from 'vitest';
 import { analyzeOnnx } from '../../server/src/analysis/analyzeOnnx.ts';
@@ -38,6 +38,71 @@ function parametersWith(second: string): readonly string[] {
 
 test('the loss that is gone has a gradient where the other was detached', () => {
   expect(parametersWith('%mse_loss_1')).toEqual(['codes', 'w']);
+});
+
+/**
+ * `f = g(z)`, judged by `d` as `f.detach()` and then as it is; `second`: what the last call reads. Nothing but names tells that
+ * the judge was called twice.
+ */
+function productsWith(second: string): number {
+  const sketch = onnxModel({
+    inputs: ['z: float32[4, 8]'],
+    outputs: ['loss'],
+    initializers: ['g: float32[8, 8]', 'd1: float32[8, 8]', 'd2: float32[8, 1]'],
+    nodes: [
+      onnxNode('mm = MatMul(z, g)', {}, call('mm', 'mm.default', '%z, %p_g')),
+      onnxNode('mm_1 = MatMul(mm, d1)', {}, call('mm_1', 'mm.default', '%detach, %p_d1')),
+      onnxNode('tanh = Tanh(mm_1)', {}, call('tanh', 'tanh.default', '%mm_1')),
+      onnxNode('mm_2 = MatMul(tanh, d2)', {}, call('mm_2', 'mm.default', '%tanh, %p_d2')),
+      onnxNode('neg = Neg(mm_2)', {}, call('neg', 'neg.default', '%mm_2')),
+      onnxNode('loss = Sub(mm_2, neg)', {}, call('loss', 'sub.Tensor', `${second}, %neg`)),
+    ],
+  });
+  const signature = ['g', 'd1', 'd2'].map((name) => `p_${name}: PARAMETER target="${name}"`).join('\n');
+  const metadata = new Map([['pkg.torch.export.ExportedProgram.graph_signature', signature]]);
+  const { graph } = analyzeOnnx({ ...sketch, graph: { ...sketch.graph, metadata } });
+  return graph.operators.filter(({ type }) => type === 'MatMul').length;
+}
+
+test('all that was computed again behind what was detached is there twice', () => {
+  expect(productsWith('%mm_2')).toBe(3);
+  expect(productsWith('%mm_4')).toBe(5);
+});
+
+/** Two dropouts of `x`, or of what a dropout and a product gave: `second` is the other result that the sum reads. */
+function dropoutsWith(second: string): number {
+  const dropout = (output: string, input: string) =>
+    onnxNode(
+      `${output} = Dropout(${input}, ratio, training)`,
+      {},
+      call(output, 'native_dropout.default', `%${input}`),
+    );
+  const sketch = onnxModel({
+    inputs: ['x: float32[4, 8]', 'ratio: float32', 'training: bool'],
+    outputs: ['sum'],
+    initializers: ['w: float32[8, 8]'],
+    nodes: [
+      dropout('native_dropout', 'x'),
+      onnxNode('mm = MatMul(native_dropout, w)', {}, call('mm', 'mm.default', '%native_dropout, %p_w')),
+      dropout('native_dropout_1', 'mm'),
+      onnxNode(
+        'sum = Add(native_dropout_1, native_dropout_1)',
+        {},
+        call('sum', 'add.Tensor', `%native_dropout_1, ${second}`),
+      ),
+    ],
+  });
+  const metadata = new Map([
+    ['pkg.torch.export.ExportedProgram.graph_signature', 'p_w: PARAMETER target="w"'],
+  ]);
+  const { graph } = analyzeOnnx({ ...sketch, graph: { ...sketch.graph, metadata } });
+  return graph.operators.filter(({ type }) => type === 'Dropout').length;
+}
+
+test('numbers of names tell whether one dropout was called again, or all before it too', () => {
+  expect(dropoutsWith('%native_dropout_1')).toBe(2);
+  expect(dropoutsWith('%native_dropout_2')).toBe(3);
+  expect(dropoutsWith('%native_dropout_3')).toBe(4);
 });
 
 test('one loss that is added to itself stays one, and what it detaches is not trained', () => {

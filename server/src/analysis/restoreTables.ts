@@ -10,6 +10,7 @@
 import type { OnnxNode } from '../formats/onnx/syntax.ts';
 import type { TensorLiteral } from '../model/attribute.ts';
 import { countElements } from '../model/countElements.ts';
+import { isInteger } from '../model/elementType.ts';
 import type { FlatNode, StoredGraph } from './expandFunctions.ts';
 
 export function restoreTables(stored: StoredGraph): StoredGraph {
@@ -60,7 +61,9 @@ function restore(
   const width = slice[lookup?.axis ?? 0] ?? 1;
   const isCertain = lookup === undefined || isTableOfOffsets(lookup.distinct, countElements(slice) / width);
   // A table that nothing is recorded of may be computed, but for the one form that programs train.
-  if (origin.parameter === undefined && !(isCertain && lookup !== undefined)) return undefined;
+  const arePositions = isInteger(elementType) && isBroadcast;
+  if (origin.parameter === undefined && !arePositions && !(isCertain && lookup !== undefined))
+    return undefined;
   const trained = lookup === undefined ? slice : [lookup.distinct, width];
   const before = tables.get(origin.parameter ?? name);
   const isOther = before !== undefined && before.dimensions.join() !== trained.join();

@@ -33,6 +33,21 @@ export function repeatedVectors(
     : undefined;
 }
 
+/** Of integers that were recorded to be expanded along their first axis, as positions to gather are: whether they show it. */
+export function repeatedIntegers(
+  { dimensions }: TensorLiteral,
+  source: ByteSource,
+  range: PayloadRange | undefined,
+): RepeatedVectors | undefined {
+  const [times = 1] = dimensions;
+  const size = range === undefined ? 0 : range.end - range.start;
+  const block = size / times;
+  if (range === undefined || times < 2 || size === 0 || size > mostBytes || !Number.isInteger(block))
+    return undefined;
+  const bytes = source.read(range.start, size);
+  return bytes.every((byte, index) => byte === bytes[index % block]) ? { isBroadcast: true } : undefined;
+}
+
 function lookupIn(dimensions: readonly number[], elements: Float64Array): RepeatedVectors['lookup'] {
   const axis = shortestAxis(dimensions);
   const length = dimensions[axis] ?? 1;

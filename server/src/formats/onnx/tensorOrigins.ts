@@ -6,15 +6,15 @@
  * (onnxscript/optimizer/_constant_folding.py). Other files show a folded transpose by its bytes alone.
  */
 
-import type { TensorLiteral, TensorOrigin } from '../../model/attribute.ts';
+import type { RepeatedVectors, TensorLiteral, TensorOrigin } from '../../model/attribute.ts';
 import { countElements } from '../../model/countElements.ts';
-import { isFloatingPoint } from '../../model/elementType.ts';
+import { isFloatingPoint, isInteger } from '../../model/elementType.ts';
 import { isAnonymousTensor, isArithmeticName, isLookUpName, isViewName } from '../../model/tensorNames.ts';
 import type { ByteSource } from '../byteSource.ts';
 import { parametersOfProgram, storedInProgram } from './graphSignature.ts';
 import type { PayloadRange } from './reading.ts';
 import { argumentsOfCall } from './recordedCalls.ts';
-import { repeatedVectors } from './repeatedVectors.ts';
+import { repeatedIntegers, repeatedVectors } from './repeatedVectors.ts';
 import type { OnnxGraph, OnnxValueInfo } from './syntax.ts';
 
 /** The initializers of `graph` with their origins; the same objects where nothing is known of any. */
@@ -42,9 +42,7 @@ export function withOrigins(
   return initializers.map((tensor) => {
     const { name } = tensor;
     const known = recorded.get(name);
-    const repeats = mayBeLookedUp(tensor, known)
-      ? repeatedVectors(tensor, source, payloads.get(tensor), isExpanded(tensor, known))
-      : undefined;
+    const repeats = repeatsOf(tensor, known, source, payloads.get(tensor));
     const transposeOf = transposes.get(name);
     const copyOf = copies.get(name);
     const isUniform = shared.has(name) ? samples.isUniform(tensor) : undefined;
@@ -58,6 +56,18 @@ export function withOrigins(
     };
     return Object.keys(origin).length === 0 ? tensor : { ...tensor, origin };
   });
+}
+
+function repeatsOf(
+  tensor: TensorLiteral,
+  known: TensorOrigin | undefined,
+  source: ByteSource,
+  range: PayloadRange | undefined,
+): RepeatedVectors | undefined {
+  const expanded = isExpanded(tensor, known);
+  if (isInteger(tensor.elementType))
+    return expanded && known?.foldedFrom !== undefined ? repeatedIntegers(tensor, source, range) : undefined;
+  return mayBeLookedUp(tensor, known) ? repeatedVectors(tensor, source, range, expanded) : undefined;
 }
 
 /**
