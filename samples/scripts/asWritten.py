@@ -1,4 +1,4 @@
-"""Networks as people write them, of more than two hundred kinds, with those of `furtherNetworks.py`, `researchNetworks.py` and `trainedNetworks.py`: `python samples/scripts/asWritten.py FOLDER [--only NAME ...]`.
+"""Networks as people write them, of more than two hundred kinds, with those of `furtherNetworks.py`, `researchNetworks.py`, `trainedNetworks.py` and `repeatedNetworks.py`: `python samples/scripts/asWritten.py FOLDER [--only NAME ...]`.
 
 Losses, detection, segmentation, speech, graphs with scatter, diffusion, recommenders, spectral and weight normalization, experts,
 reinforcement learning, normalizing flows, state spaces, memory. Each is exported in training mode by the TorchScript exporter
@@ -27,6 +27,7 @@ from exports import Model  # noqa: E402
 from furtherNetworks import FURTHER  # noqa: E402
 from networkList import BATCH, listing, randn, tokens  # noqa: E402
 from programs import truth  # noqa: E402
+from repeatedNetworks import REPEATED  # noqa: E402
 from researchNetworks import RESEARCH  # noqa: E402
 from trainedNetworks import TRAINED  # noqa: E402
 from torch.nn.utils.parametrizations import spectral_norm, weight_norm  # noqa: E402
@@ -1597,7 +1598,7 @@ def export_all(model: Model, folder: Path, tell: Callable[[dict], None]) -> None
 
 
 def main() -> None:
-    networks = NETWORKS | FURTHER | RESEARCH | TRAINED
+    networks = NETWORKS | FURTHER | RESEARCH | TRAINED | REPEATED
     arguments = arguments_of(__doc__, networks, "network")
     tell = teller()
     tell({"versions": {"torch": torch.__version__, **{name: version(name) for name in ["onnx", "onnxscript"]}}})
