@@ -26,9 +26,10 @@ export interface Attention {
   };
   /**
    * How one projection is taken apart where queries, keys and values have it together: by one split where it is left out, by ranges
-   * (Phi-3), or by places of an axis that stands within each head (BLOOM). The gradients of ranges and places are added one by one.
+   * (Phi-3), by lists of one place, which copy keys and values (Falcon), or by places of an axis that stands within each head
+   * (BLOOM). The gradients of all but the split are added one by one.
    */
-  readonly packedBy?: 'ranges' | 'places';
+  readonly packedBy?: 'ranges' | 'lists' | 'places';
   /** Elements of a head that are rotated by position; 0 for none. */
   readonly rotated: number;
   /** What the rotation casts to fp32, to cast its result back: heads once, or what each product reads. */
@@ -205,14 +206,20 @@ function partsOfPacked(
   const [queries, others] = [heads * headSize, groups * headSize];
   if (packedBy === 'places')
     return [`${prefix}places: reshape(${packed}, ${rows}, ${length}, ${heads}, 3, ${headSize})`];
-  if (packedBy !== 'ranges')
+  if (packedBy !== 'ranges' && packedBy !== 'lists')
     return [
       `${prefix}q_part, ${prefix}k_part, ${prefix}v_part: split([${queries}, ${others}, ${others}], dim=-1)`,
     ];
+  const taken = (part: 'k' | 'v', start: number): readonly string[] => {
+    const range = `slice(${packed}, -1, ${start}, ${start + others})`;
+    return packedBy === 'ranges'
+      ? [`${prefix}${part}_part: ${range}`]
+      : [`${prefix}${part}_range: ${range}`, `${prefix}${part}_part: cat((${prefix}${part}_range), dim=-1)`];
+  };
   return [
     `${prefix}q_part: slice(${packed}, -1, 0, ${queries})`,
-    `${prefix}k_part: slice(${packed}, -1, ${queries}, ${queries + others})`,
-    `${prefix}v_part: slice(${packed}, -1, ${queries + others}, ${queries + 2 * others})`,
+    ...taken('k', queries),
+    ...taken('v', queries + others),
   ];
 }
 

@@ -405,7 +405,7 @@ export const decoderTypes: Readonly<Record<string, DecoderType>> = {
         : 'pre',
       attention: {
         packed: true,
-        packedBy: fresh || fields.flag('multi_query', true) ? 'ranges' : 'places',
+        packedBy: fresh || fields.flag('multi_query', true) ? 'lists' : 'places',
         bias,
         outputBias: bias,
         groups: fresh
