@@ -148,7 +148,10 @@ function callsBehind(
 const isOfKind = (name: string, other: string): boolean => kindOf(name) === kindOf(other);
 
 /** `linear` is the first of its kind, `linear_1` the second (torch.fx, `_Namespace.create_name`). */
-const numberOf = (name: string): number => Number(/_(\d+)$/.exec(name)?.[1] ?? 0);
+const numberOf = (name: string): number => {
+  const number = /_(\d+)$/.exec(name)?.[1];
+  return number === undefined ? 0 : Number(number);
+};
 
 /** Optimizers merge equal dropouts as if they drew the same numbers; they leave other generators alone. */
 const drawsNumbers = ({ node }: FlatNode): boolean => node.type === 'Dropout';
