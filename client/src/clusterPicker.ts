@@ -145,6 +145,7 @@ async function choosePrecision({ summary, set }: Present): Promise<void> {
     fp16: vscode.l10n.t('Mixed precision with 16-bit floats, master weights in fp32'),
     bf16: vscode.l10n.t('Mixed precision with bfloat16, master weights in fp32'),
     fp8: vscode.l10n.t('Matrix multiplications in 8-bit floats'),
+    nvfp4: vscode.l10n.t('Matrix multiplications in 4-bit floats with scales of 16 elements'),
   };
   const picked = await vscode.window.showQuickPick(
     Object.entries(details).map(([label, detail]) => ({

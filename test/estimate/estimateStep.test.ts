@@ -150,7 +150,7 @@ describe('what holds for every graph', () => {
   const graph = fc.array(layer, { minLength: 1, maxLength: 12 });
   const anyScenario = fc.record({
     gpus: fc.constantFrom(1, 2, 8, 64),
-    precision: fc.constantFrom('fp32', 'tf32', 'fp16', 'bf16', 'fp8'),
+    precision: fc.constantFrom('fp32', 'tf32', 'fp16', 'bf16', 'fp8', 'nvfp4'),
     optimizer: fc.constantFrom('sgd', 'momentum', 'adamw', 'none'),
     framework: fc.constantFrom('pytorch-ddp', 'naive', 'horovod'),
   });

@@ -122,6 +122,10 @@ describe('time of a kernel', () => {
     ['p100-sxm2', 'fp16', 'fp32', 'vector', 10.6e12],
     ['k80', 'fp8', 'fp32', 'vector', 4.37e12 * 0.82],
     ['h100-sxm', 'fp8', 'fp8', 'tensor', 1978.9e12],
+    // Without sparsity (stas00/ml-engineering, compute/accelerator/README.md); what has no FP4 falls to bf16, as from fp8.
+    ['b200', 'nvfp4', 'nvfp4', 'tensor', 9000e12],
+    ['gb300', 'nvfp4', 'nvfp4', 'tensor', 15000e12],
+    ['h100-sxm', 'nvfp4', 'bf16', 'tensor', 989.4e12],
     ['t4', 'fp16', 'fp16', 'tensor', 65e12 * 0.7],
   ] as const)('%s asked for %s computes in %s on %s cores', (name, requested, actual, unit, peak) => {
     const path = computePath(gpu(name), requested);
@@ -137,7 +141,7 @@ describe('time of a kernel', () => {
 describe('what holds for every kernel', () => {
   const kernel = fc.record({
     class: fc.constantFrom('matmul', 'convolution', 'normalization', 'elementwise', 'attention', 'embedding'),
-    dtype: fc.constantFrom<Dtype>('fp32', 'tf32', 'fp16', 'bf16', 'fp8'),
+    dtype: fc.constantFrom<Dtype>('fp32', 'tf32', 'fp16', 'bf16', 'fp8', 'nvfp4'),
     flops: fc.integer({ min: 0, max: 1e15 }).map(flops),
     operations: fc.integer({ min: 0, max: 1e12 }),
     bytes: fc.integer({ min: 0, max: 1e12 }).map(bytes),

@@ -86,7 +86,6 @@ const degree = (row: MeasuredRow, column: string): number => {
 function caseOf(row: MeasuredRow, spec: string): LayoutCase {
   const cluster = clusters[row.System ?? ''];
   if (cluster === undefined) return { left: 'another system' };
-  if (row.Precision === 'NVFP4') return { left: 'NVFP4' };
   if (Number(row.FSDP) > 0) return { left: "Megatron's FSDP" };
   const [gpus, batch, micro] = [numberIn(row, '#-GPUs'), numberIn(row, 'GBS'), numberIn(row, 'MBS')];
   const [tensor, pipeline, chunks] = [degree(row, 'TP'), degree(row, 'PP'), degree(row, 'VP')];
@@ -104,7 +103,7 @@ function caseOf(row: MeasuredRow, spec: string): LayoutCase {
     spec,
     cluster: machine(cluster),
     request: {
-      precision: row.Precision === 'BF16' ? 'bf16' : 'fp8',
+      precision: row.Precision === 'BF16' ? 'bf16' : row.Precision === 'NVFP4' ? 'nvfp4' : 'fp8',
       ...frameworkOf(
         `${recipe}${tensor > 1 ? ',tp-comm-overlap=true' : ''}${expert > 1 ? ',moe-token-dispatcher=flex' : ''}`,
       ),

@@ -83,7 +83,7 @@ const scenarioOptions: readonly (readonly [string, string])[] = [
   ['--dim NAME=VALUE', 'the value of a symbolic dimension; repeatable'],
   [
     '--precision NAME',
-    'fp32, tf32, fp16, bf16 or fp8; fp16 and bf16 are mixed precision. Left out: the half precision of the GPU with PyTorch, else fp32',
+    'fp32, tf32, fp16, bf16, fp8 or nvfp4; fp16 and bf16 are mixed precision. Left out: the half precision of the GPU with PyTorch, else fp32',
   ],
   ['--optimizer NAME', `${optimizers.slice(0, -1).join(', ')} or ${optimizers.at(-1)}`],
   [

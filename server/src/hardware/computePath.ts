@@ -15,7 +15,7 @@ export interface ComputePath {
 /**
  * What a GPU does when asked for a number type: its tensor cores where they have it, else the next wider type.
  * Half-precision matmuls without tensor cores run at the fp32 rate, because libraries accumulate in fp32
- * (cuBLAS `CUBLAS_COMPUTE_32F`); bf16 falls to fp32, fp8 to bf16, tf32 to fp32.
+ * (cuBLAS `CUBLAS_COMPUTE_32F`); bf16 falls to fp32, fp8 and nvfp4 to bf16, tf32 to fp32.
  */
 export function computePath(gpu: GpuProfile, requested: Dtype): ComputePath {
   let actual = requested;
@@ -42,6 +42,7 @@ export function ridge(gpu: GpuProfile, dtype: Dtype): number {
 }
 
 const wider: Readonly<Record<Exclude<Dtype, 'fp32'>, Dtype>> = {
+  nvfp4: 'bf16',
   fp8: 'bf16',
   bf16: 'fp32',
   fp16: 'fp32',

@@ -17,4 +17,8 @@ const otherNames: ReadonlyMap<string, Precision> = new Map([
   ['16-mixed', 'fp16'],
   ['bfloat16', 'bf16'],
   ['bf16-mixed', 'bf16'],
+  ['float8', 'fp8'],
+  ['mxfp8', 'fp8'],
+  ['fp4', 'nvfp4'],
+  ['float4', 'nvfp4'],
 ]);

@@ -7,7 +7,7 @@ import type { Offer, Price, PriceKind } from './price.ts';
 import type { ScenarioKey } from './scenarioKey.ts';
 import type { Bytes, BytesPerSecond, Seconds } from './units.ts';
 
-export const precisions = ['fp32', 'tf32', 'fp16', 'bf16', 'fp8'] as const;
+export const precisions = ['fp32', 'tf32', 'fp16', 'bf16', 'fp8', 'nvfp4'] as const;
 /** `fp16` and `bf16` mean mixed precision as frameworks do it: autocast, fp32 master weights. */
 export type Precision = (typeof precisions)[number];
 

@@ -97,7 +97,7 @@ it('proposes what a scenario may say', () => {
   check(`${frame}scenario: { | }`, ['cluster', 'nodes', 'gpus', 'batch', 'precision']);
   check(`${frame}scenario:\n  |`, ['cluster', 'nodes', 'gpus', 'batch', 'precision']);
   check(`${frame}scenario: { cluster: dgx-h100, | }`, ['nodes', 'gpus']);
-  check(`${frame}scenario: { precision: | }`, ['fp32', 'tf32', 'fp16', 'bf16', 'fp8'], true);
+  check(`${frame}scenario: { precision: | }`, ['fp32', 'tf32', 'fp16', 'bf16', 'fp8', 'nvfp4'], true);
   expect(labels(`${frame}scenario: { cluster: dgx-h| }`)).toContain('dgx-h100');
   const parallel = (text: string): string => `${frame}scenario:\n  parallel: "${text}"`;
   expect(labels(parallel('tp=2,|'))).toContain('stages');

@@ -10,6 +10,7 @@ import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import { operatorMarks } from '../../analysis/operatorMarks.ts';
 import type { AttentionKernel } from '../../hardware/kernelEnvironment.ts';
 import type { Dtype } from '../../model/dtype.ts';
+import { isNarrow } from '../../model/dtype.ts';
 import { isFloatingPoint } from '../../model/elementType.ts';
 import type { Operator } from '../../model/graph.ts';
 import type { Precision } from '../../model/scenario.ts';
@@ -18,8 +19,8 @@ import { hasTrait } from '../../operators/operatorFacts.ts';
 import { definitionOf } from '../../operators/registry.ts';
 import { CastsByHand } from './castsByHand.ts';
 import { biasedMatmul } from './foldedBias.ts';
-import { type Fp8Scaling, isFp8Product } from './fp8Products.ts';
 import type { FusedGroup } from './fusedGroups.ts';
+import { isNarrowProduct, type NarrowScaling } from './narrowProducts.ts';
 
 /** What an operator computes in, and how wide the float32 tensors of the file are for it. */
 export interface OperatorType {
@@ -72,7 +73,7 @@ export interface TypeOptions {
   /** Casts of weights are remembered for a step, as autocast of PyTorch does. */
   readonly remembersCasts?: boolean;
   /** Who casts what products in fp8 read; left out, torchao in eager mode. */
-  readonly fp8Scaling?: Fp8Scaling;
+  readonly narrowScaling?: NarrowScaling;
 }
 
 /** Types of all operators; a layer that a spec gives a precision of its own is in a context of its own. */
@@ -110,7 +111,7 @@ export function assignTypes(
             )
         : fullType(training.costs[index], own, options, group));
     const type: OperatorType =
-      asked.dtype === 'fp8' && !isFp8Product(training, operator) ? { ...asked, dtype: 'bf16' } : asked;
+      isNarrow(asked.dtype) && !isNarrowProduct(training, operator) ? { ...asked, dtype: 'bf16' } : asked;
     if (group !== undefined) groupTypes.set(group, type);
     for (const output of operator.outputs) {
       if (output !== '' && type.bytesPerElement !== 4) elementBytes.set(output, type.bytesPerElement);
@@ -131,7 +132,7 @@ const withCast = (
 };
 
 const isMixed = (precision: Precision): boolean =>
-  precision === 'fp16' || precision === 'bf16' || precision === 'fp8';
+  precision === 'fp16' || precision === 'bf16' || isNarrow(precision);
 
 /** Weights and inputs of the model in half precision. */
 function narrowGiven({ analysis }: TrainingGraph, elementBytes: Map<string, number>): void {
@@ -149,8 +150,9 @@ function halfType(
   const kernelClass = cost?.kind === 'known' ? cost.class : undefined;
   const isMatmul = group?.kind === 'attention' || isMatmulClass(kernelClass);
   if (!isMatmul) return { dtype: 'fp32', bytesPerElement: 2, mixed: true };
-  const isFp8 = precision === 'fp8' && kernelClass === 'matmul';
-  return { dtype: isFp8 ? 'fp8' : precision === 'fp16' ? 'fp16' : 'bf16', bytesPerElement: 2, mixed: true };
+  const half = precision === 'fp16' ? 'fp16' : 'bf16';
+  const dtype = isNarrow(precision) && kernelClass === 'matmul' ? precision : half;
+  return { dtype, bytesPerElement: 2, mixed: true };
 }
 
 function autocastType(
@@ -175,7 +177,7 @@ function autocastType(
   const kernelClass = cost?.kind === 'known' ? cost.class : undefined;
   const autocast = definitionOf(operator)?.pytorch.autocast ?? 'widest';
   if ((autocast === 'half' || autocast === 'subgraph') && isMatmulClass(kernelClass)) {
-    const dtype = precision === 'fp8' && kernelClass === 'matmul' ? 'fp8' : half;
+    const dtype = isNarrow(precision) && kernelClass === 'matmul' ? precision : half;
     return { dtype, bytesPerElement: 2, mixed: true };
   }
   if (autocast === 'half' && kernelClass === 'elementwise')

@@ -7,6 +7,7 @@ import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { RecomputedGroups } from '../../analysis/recomputedGroups.ts';
 import { producerOf } from '../../composites/flow.ts';
 import type { KernelEnvironment, Layout } from '../../hardware/kernelEnvironment.ts';
+import { isNarrow } from '../../model/dtype.ts';
 import type { Operator } from '../../model/graph.ts';
 import { memoizeRecent } from '../../model/memoizeRecent.ts';
 import { isSameContent } from '../../model/sameContent.ts';
@@ -114,7 +115,7 @@ export function eagerOperators(
   const step: EagerStep = { training, types, mode, inPlace, remembersCasts, ...views };
   const environmentOf = environments(options.channelsLast, last, mode, precision, options);
   const castsOf = inputCasts(step);
-  const lowerOperator = operatorLowering(step, groups, options.fp8Scaling ?? 'eager', castsOf);
+  const lowerOperator = operatorLowering(step, groups, options.narrowScaling ?? 'eager', castsOf);
   const kernelsOf = operatorKernels(training, mode);
   const operators = training.analysis.graph.operators.map((operator, index): LoweredOperator | undefined => {
     const cost = training.costs[index];
@@ -210,7 +211,7 @@ function environments(
     ...(olderMatmuls ? { olderMatmuls: true as const } : {}),
     ...(padsMatmuls ? { padsMatmuls: true as const } : {}),
     ...(mode === 'inference' ? { inference: true as const } : {}),
-    ...(precision === 'bf16' || precision === 'fp8' ? { bf16: true as const } : {}),
+    ...(precision === 'bf16' || isNarrow(precision) ? { bf16: true as const } : {}),
   };
   const pairOf = (
     layout: Layout,

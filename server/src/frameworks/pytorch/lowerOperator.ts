@@ -15,7 +15,6 @@ import { lowerCrossEntropy } from './crossEntropy.ts';
 import { type EagerStep, noKernels, storedBytesPerElement, type TypedOperator } from './eagerStep.ts';
 import { castKernel, elementwiseKernel } from './elementwiseKernel.ts';
 import { isFoldedBias } from './foldedBias.ts';
-import type { Fp8Scaling } from './fp8Products.ts';
 import type { FusedGroup } from './fusedGroups.ts';
 import type { CastingReader, InputCasts } from './inputCasts.ts';
 import { instructionsOf, withInstructions } from './instructionBound.ts';
@@ -23,6 +22,7 @@ import { keptByAutocast, keptForBackward } from './keptTensors.ts';
 import { kernelsOfMask } from './kernelsOfMask.ts';
 import { absorbed } from './lowerGroup.ts';
 import { copiedMatrices, matricesRead } from './matricesRead.ts';
+import type { NarrowScaling } from './narrowProducts.ts';
 import { operandCasts } from './operandCasts.ts';
 import { operatorKernels } from './operatorKernels.ts';
 import { copiesOfTransposed, isGradientTransposed } from './stridedCopies.ts';
@@ -33,7 +33,7 @@ import { isView } from './viewStorage.ts';
 export function operatorLowering(
   step: EagerStep,
   groups: ReadonlyMap<number, FusedGroup>,
-  scaling: Fp8Scaling,
+  scaling: NarrowScaling,
   castsOf: (reader: CastingReader) => InputCasts,
 ): (typed: TypedOperator) => LoweredOperator {
   const { training, mode } = step;

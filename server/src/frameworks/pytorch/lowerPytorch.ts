@@ -7,8 +7,8 @@ import type { FrameworkBehaviour, LoweredGraph } from '../behaviour.ts';
 import type { TypeOptions } from './autocast.ts';
 import { lowerCompiled } from './compiled/lowerCompiled.ts';
 import { prefersChannelsLast } from './compiled/prefersChannelsLast.ts';
-import type { Fp8Scaling } from './fp8Products.ts';
 import { eagerOperators, lowerEager } from './lowerEager.ts';
+import type { NarrowScaling } from './narrowProducts.ts';
 import { recompute } from './recompute.ts';
 
 export interface PytorchOptions extends TypeOptions {
@@ -40,7 +40,7 @@ function lowerPytorch(
   given: PytorchOptions,
   recomputed?: RecomputedGroups,
 ): LoweredGraph {
-  const options = { ...given, fp8Scaling: scalingOf(given), remembersCasts: true };
+  const options = { ...given, narrowScaling: scalingOf(given), remembersCasts: true };
   if (!options.compiled) {
     return { ...lowerEager(training, precision, mode, options, recomputed), callsModules: true };
   }
@@ -52,7 +52,7 @@ function lowerPytorch(
   return { operators: recompute(training, operators, recomputed, eager.stored, options.reentrant) };
 }
 
-const scalingOf = ({ compiled, fusedByHand }: PytorchOptions): Fp8Scaling => {
+const scalingOf = ({ compiled, fusedByHand }: PytorchOptions): NarrowScaling => {
   if (compiled) return 'compiled';
   return fusedByHand ? 'transformer-engine' : 'eager';
 };

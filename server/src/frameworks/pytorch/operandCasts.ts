@@ -1,10 +1,11 @@
-/** The kernels that scale and cast what products in fp8 read: each tensor has one scale. */
+/** The kernels that scale and cast what products in fp8 and NVFP4 read. In fp8 each tensor has one scale. */
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { KernelWork } from '../../hardware/kernelWork.ts';
+import { isNarrow } from '../../model/dtype.ts';
 import { type EagerStep, noKernels, type TypedOperator } from './eagerStep.ts';
 import { elementwiseKernel } from './elementwiseKernel.ts';
-import type { Fp8Scaling } from './fp8Products.ts';
+import type { NarrowScaling } from './narrowProducts.ts';
 
 interface OperandCasts {
   readonly forward: readonly KernelWork[];
@@ -27,11 +28,11 @@ const noCasts: OperandCasts = { forward: noKernels, backwardData: noKernels, bac
  */
 export function operandCasts(
   { storage, training, mode }: Pick<EagerStep, 'storage' | 'training' | 'mode'>,
-  scaling: Fp8Scaling,
+  scaling: NarrowScaling,
 ): (typed: TypedOperator, gradients: GradientProducts) => OperandCasts {
   const [cast, transposedBefore] = [new Set<string>(), new Set<string>()];
   return ({ operator, cost, type, environment }, { ofInput, ofWeight }) => {
-    if (type.dtype !== 'fp8') return noCasts;
+    if (!isNarrow(type.dtype)) return noCasts;
     const { read, held, given } = sizesOf(cost);
     const source = storage(operator.inputs[0] ?? '');
     const isFirst = !cast.has(source);
@@ -43,8 +44,10 @@ export function operandCasts(
         ...elementwiseKernel(moved * elements, 0, environment),
         castsOperand: true as const,
       }));
-    const { weight, weightTransposed, gradient, ...usual } = movedBy[scaling];
-    const isFused = scaling === 'transformer-engine' && isNormalized(training, source);
+    const { weight, weightTransposed, gradient, ...usual } =
+      type.dtype === 'nvfp4' ? movedInFourBits : movedBy[scaling];
+    const isFused =
+      type.dtype === 'fp8' && scaling === 'transformer-engine' && isNormalized(training, source);
     const { forward, transposed } = isFused ? castByNorm : usual;
     return {
       // In inference weights are cast when they are loaded.
@@ -103,7 +106,7 @@ const castByNorm: Pick<MovedBytes, 'forward' | 'transposed'> = { forward: [], tr
  * transformer_engine/common/transpose/cast_transpose.cu: both layouts by one kernel (2 + 1 + 1), with the scales of steps before; of weights
  * once in a step, for all its micro-batches (`is_first_microbatch`), which is left out.
  */
-const movedBy: Readonly<Record<Fp8Scaling, MovedBytes>> = {
+const movedBy: Readonly<Record<NarrowScaling, MovedBytes>> = {
   eager: {
     forward: [4, 2, 6, 8, 8, 5],
     transposed: [6, 8, 8, 5, 2],
@@ -113,4 +116,21 @@ const movedBy: Readonly<Record<Fp8Scaling, MovedBytes>> = {
   },
   compiled: { forward: [3], transposed: [3], weight: [2, 3], weightTransposed: [3], gradient: [4] },
   'transformer-engine': { forward: [4], transposed: [], weight: [], weightTransposed: [], gradient: [4] },
+};
+
+/** An element of NVFP4, with its part of the scale in one byte that 16 elements share. */
+const fourBits = 0.5 + 1 / 16;
+
+/**
+ * NVFP4 is what Transformer Engine trains in. The greatest absolute value of a tensor is found (2), then one kernel writes both layouts
+ * (2 + twice 9/16), with a Hadamard transform and random rounding where they are asked for. Of weights once in a step, which is left out.
+ * Sources: Transformer Engine 2.8 transformer_engine/pytorch/tensor/nvfp4_tensor.py, `NVFP4Quantizer`, and
+ * common/hadamard_transform/hadamard_transform_cast_fusion.cu; NVIDIA, "Pretraining Large Language Models with NVFP4", arXiv 2509.25149.
+ */
+const movedInFourBits: MovedBytes = {
+  forward: [2, 2 + 2 * fourBits],
+  transposed: [],
+  weight: [],
+  weightTransposed: [],
+  gradient: [2, 2 + 2 * fourBits],
 };

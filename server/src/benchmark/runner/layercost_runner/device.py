@@ -197,9 +197,9 @@ def _name(kind: str) -> str:
 
 def _settle_precision(device: Device, conv_tf32: bool) -> None:
     wanted = device.precision
-    if wanted == "fp8":
+    if wanted in ("fp8", "nvfp4"):
         device.precision = "bf16"
-        device.notes.append("fp8 needs Transformer Engine, which the runner does not use; ran in bf16")
+        device.notes.append(f"{wanted} needs Transformer Engine, which the runner does not use; ran in bf16")
     if wanted == "tf32" and device.kind != "cuda":
         device.precision = "fp32"
         device.notes.append("tf32 exists on GPUs of NVIDIA only; ran in fp32")

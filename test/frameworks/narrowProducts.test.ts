@@ -1,4 +1,4 @@
-/** Which products are in fp8, and what casting their operands moves, by hand for matrices of small sizes. */
+/** Which products are in fp8 and NVFP4, and what casting their operands moves, by hand for matrices of small sizes. */
 
 import { expect, test } from 'vitest';
 import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
@@ -33,10 +33,11 @@ function productsOf(
   options: Readonly<Record<string, string>>,
   mode: Mode = 'training',
   freeze: readonly string[] = [],
+  precision: 'fp8' | 'nvfp4' = 'fp8',
 ): ReadonlyMap<string, LoweredOperator> {
   const { training, issues } = estimateModel(openLayerSpec(spec, 'm.layers.yaml'), [{ gpus: 1, freeze }]);
   if (training === undefined) throw new Error(JSON.stringify(issues));
-  const { operators } = resolveFramework({ name, options }).behaviour.lower(training, 'fp8', mode);
+  const { operators } = resolveFramework({ name, options }).behaviour.lower(training, precision, mode);
   const found = new Map<string, LoweredOperator>();
   for (const layer of training.analysis.layers)
     for (const index of layer.operators) {
@@ -70,6 +71,21 @@ test.each(frameworks)(
     });
   },
 );
+
+test.each(frameworks)('%s, the same layers are in NVFP4', (_, name, options) => {
+  const types = [...productsOf(name, options, 'training', [], 'nvfp4')].map(([layer, { dtype }]) => [
+    layer,
+    dtype,
+  ]);
+  expect(types.filter(([, dtype]) => dtype === 'nvfp4').map(([layer]) => layer)).toEqual([
+    'first',
+    'left',
+    'right',
+    'back',
+    'up',
+  ]);
+  expect(new Set(types.map(([, dtype]) => dtype))).toEqual(new Set(['nvfp4', 'bf16']));
+});
 
 /** Bytes that casts read and write. */
 const moved = (kernels: LoweredOperator['forward'] = []): number =>
@@ -131,4 +147,16 @@ test('for a frozen layer nothing is cast that the gradient of its weight alone r
     35 * up.given + 29 * up.held,
     0,
   ]);
+});
+
+// The greatest value (2 bytes an element), then both layouts by one kernel: 2 read, twice half a byte and a sixteenth written.
+test.each([
+  ['megatron', 'up', [5.125 * up.read, 5.125 * up.given, 0]],
+  ['pytorch-ddp', 'left', [5.125 * left.read, 5.125 * left.given, 0]],
+  // The same tensor as `left` read.
+  ['pytorch-ddp', 'right', [0, 5.125 * left.given, 0]],
+  ['megatron', 'head', [0, 0, 0]],
+] as const)('%s: bytes that casts to NVFP4 for `%s` move', (name, layer, expected) => {
+  const product = productsOf(name, {}, 'training', [], 'nvfp4').get(layer);
+  expect([product?.forward, product?.backwardData, product?.backwardWeight].map(moved)).toEqual(expected);
 });

@@ -1,5 +1,5 @@
 /**
- * Products that are computed in fp8.
+ * Products that are computed in fp8 or NVFP4.
  *
  * Linear layers are, but the one that gives the scores: torchtitan and Accelerate leave it to bf16 (torchao 0.10, torchao/float8/README.md;
  * torchtitan, `float8.filter_fqns = ["output"]`), and Transformer Engine has none for it (megatron/core/models/gpt/gpt_model.py,
@@ -13,10 +13,10 @@ import { hasTrait, inPyTorch } from '../../operators/operatorFacts.ts';
 import { biasedMatmul } from './foldedBias.ts';
 
 /** How operands are cast: by torchao, eager or compiled, or by Transformer Engine. */
-export type Fp8Scaling = 'eager' | 'compiled' | 'transformer-engine';
+export type NarrowScaling = 'eager' | 'compiled' | 'transformer-engine';
 
-/** Whether an operator is a linear layer whose products are in fp8. */
-export function isFp8Product(training: TrainingGraph, operator: Operator): boolean {
+/** Whether an operator is a linear layer whose products are in 8 or 4 bits. */
+export function isNarrowProduct(training: TrainingGraph, operator: Operator): boolean {
   const cost = training.costs[operator.index];
   if (cost?.kind !== 'known' || cost.class !== 'matmul') return false;
   const { graph } = training.analysis;
