@@ -369,3 +369,15 @@ test.each([
   const row = kernelsOf(['x: float32[batch, 10, 64]'], layers).at(-1);
   expect(row?.split(' ').at(-1)).toBe(String(4 * kept));
 });
+
+/** derivatives.yaml, `native_group_norm`, `native_layer_norm`, `_fused_rms_norm`: the gradient of a scale needs what came in. */
+test.each([
+  ['GroupNorm(2, 8)', 2 * 2 * 8],
+  ['LayerNorm(6)', 2 * 8 * 6 * 8],
+  ['LayerNorm(6, fused=False)', undefined],
+  ['RMSNorm(6)', 2 * 8 * 6 * 4],
+])('%s of what comes into the model keeps it', (layer, statistics) => {
+  const kept = kernelsOf(['x: float32[batch, 8, 6, 6]'], [`n: ${layer}`]).join(' ');
+  expect(kept).toContain(`x:4 ${4 * 2 * 8 * 36}`);
+  if (statistics !== undefined) expect(kept).toMatch(new RegExp(`statistics ${statistics}$`));
+});
