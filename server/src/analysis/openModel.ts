@@ -98,7 +98,7 @@ export function openModel(source: ByteSource, name: string, options: OpenOptions
       return openLayerSpec(decodeText(source), name, options);
     case 'onnx': {
       const { model, issues } = readOnnx(source);
-      return openRead('onnx', name, model, issues, source.size, options);
+      return openRead({ format: 'onnx', name, model, issues, size: source.size }, options);
     }
     case 'onnx-text':
       return openWholeOnnxText(decodeText(source), name, options);
@@ -132,7 +132,7 @@ const isBinary = (format: SniffedFormat): boolean => format === 'onnx' || format
 function openPt2(source: ByteSource, name: string): OpenedModel {
   const { program, issues } = readPt2(source);
   if (program === undefined) {
-    return { format: 'pt2', name, analysis: undefined, onnx: undefined, scenario: {}, issues };
+    return notRead('pt2', name, issues);
   }
   const { model, structure } = lowerAten(program, name, parseDimension);
   const analysis = finish(analyzeInSteps(model, structure));
@@ -158,14 +158,7 @@ function openConfig(text: string, name: string, options: OpenOptions): OpenedMod
     });
   }
   if (spec.text === undefined) {
-    return {
-      format: 'layer-spec',
-      name,
-      analysis: undefined,
-      onnx: undefined,
-      scenario: {},
-      issues: spec.issues,
-    };
+    return notRead('layer-spec', name, spec.issues);
   }
   const opened = openLayerSpec(spec.text, name, options);
   return {
@@ -215,13 +208,14 @@ export function* openSpecInSteps(
   name: string,
   options: OpenOptions = {},
 ): Steps<OpenedModel> {
-  const failed = { format: 'layer-spec', name, analysis: undefined, onnx: undefined, scenario: {} } as const;
-  if (spec === undefined) return { ...failed, issues: readableIssues(issues) };
+  if (spec === undefined) return notRead('layer-spec', name, readableIssues(issues));
   if (spec.models.length === 0 && isLibrary(spec)) {
-    return { ...failed, layerSpec: spec, issues: readableIssues([...issues, blocksAlone]) };
+    return { ...notRead('layer-spec', name, readableIssues([...issues, blocksAlone])), layerSpec: spec };
   }
   const choice = choiceOfModel(spec, options.model);
-  if (choice?.severity === 'error') return { ...failed, layerSpec: spec, issues: [...issues, choice] };
+  if (choice?.severity === 'error') {
+    return { ...notRead('layer-spec', name, [...issues, choice]), layerSpec: spec };
+  }
   const lowered = lowerLayerSpec(spec, {
     dimensions: new Map(Object.entries(options.dimensions ?? {})),
     path: name,
@@ -301,7 +295,10 @@ export function* openOnnxTextInSteps(
 ): Steps<OpenedModel> {
   const { model, partial, issues, spans } = readOnnxText(text);
   yield;
-  const opened = yield* openReadInSteps('onnx-text', name, model ?? partial, issues, text.length, options);
+  const opened = yield* openReadInSteps(
+    { format: 'onnx-text', name, model: model ?? partial, issues, size: text.length },
+    options,
+  );
   const shown =
     model === undefined
       ? opened.issues.filter((issue) => issue.code !== 'graph/undefined-value')
@@ -312,7 +309,8 @@ export function* openOnnxTextInSteps(
 /** Opens ONNX text, as a file holds it: all of it, or none. */
 function openWholeOnnxText(text: string, name: string, options: OpenOptions): OpenedModel {
   const { model, issues, spans } = readOnnxText(text);
-  return { ...openRead('onnx-text', name, model, issues, text.length, options), onnxSpans: spans };
+  const read: ReadFile = { format: 'onnx-text', name, model, issues, size: text.length };
+  return { ...openRead(read, options), onnxSpans: spans };
 }
 
 /**
@@ -350,35 +348,30 @@ function openWritten(
   options: OpenOptions = {},
 ): OpenedModel {
   const { model, issues } = read(text);
-  return openRead('onnx', name, model, locateIssues(issues, text), text.length, options);
+  const located = locateIssues(issues, text);
+  return openRead({ format: 'onnx', name, model, issues: located, size: text.length }, options);
 }
 
-const openRead = (
-  format: 'onnx' | 'onnx-text',
-  name: string,
-  read: OnnxModel | undefined,
-  issues: readonly Issue[],
-  size: number,
-  options: OpenOptions,
-): OpenedModel => finish(openReadInSteps(format, name, read, issues, size, options));
+/** What was read of a file in one of the forms of ONNX. */
+interface ReadFile {
+  readonly format: 'onnx' | 'onnx-text';
+  readonly name: string;
+  /** `undefined` where it could not be read. */
+  readonly model: OnnxModel | undefined;
+  readonly issues: readonly Issue[];
+  /** Bytes or characters of the file. */
+  readonly size: number;
+}
+
+const openRead = (read: ReadFile, options: OpenOptions): OpenedModel =>
+  finish(openReadInSteps(read, options));
 
 function* openReadInSteps(
-  format: 'onnx' | 'onnx-text',
-  name: string,
-  read: OnnxModel | undefined,
-  issues: readonly Issue[],
-  size: number,
+  { format, name, model: read, issues, size }: ReadFile,
   { operators }: OpenOptions,
 ): Steps<OpenedModel> {
   if (read === undefined) {
-    return {
-      format,
-      name,
-      analysis: undefined,
-      onnx: undefined,
-      scenario: {},
-      issues: readableIssues(issues),
-    };
+    return notRead(format, name, readableIssues(issues));
   }
   const { model, issues: crowded } = limitNodeCount(read, size);
   const described = operators === undefined ? model : describeOperators(model, operators.operators);
@@ -402,6 +395,14 @@ function* openReadInSteps(
 
 const readable = (opened: OpenedModel): OpenedModel => ({ ...opened, issues: readableIssues(opened.issues) });
 
-function unreadable(name: string, issue: Issue): OpenedModel {
-  return { format: 'onnx', name, analysis: undefined, onnx: undefined, scenario: {}, issues: [issue] };
-}
+const unreadable = (name: string, issue: Issue): OpenedModel => notRead('onnx', name, [issue]);
+
+/** A file of which nothing is costed. */
+const notRead = (format: OpenedModel['format'], name: string, issues: readonly Issue[]): OpenedModel => ({
+  format,
+  name,
+  analysis: undefined,
+  onnx: undefined,
+  scenario: {},
+  issues,
+});
