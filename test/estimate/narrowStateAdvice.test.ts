@@ -30,7 +30,7 @@ const fixOf = (request: ScenarioRequest): string =>
 // 6 GiB of weights, 6 of gradients, 12 of moments: more than the 23.7 GiB of the card. In 8 bits the moments take 3.1.
 test('24 GiB of weights, gradients and moments fit with moments in 8 bits', () => {
   expect(fixOf({})).toContain(
-    'eep the moments in 8 bits (optimizer: adamw-8bit), 3.05 GiB in the place of 12.0 GiB, which needs ',
+    'eep the moments in 8 bits (optimizer: adamw-8bit), 3.05 GiB instead of 12.0 GiB, which needs ',
   );
   const { findings } = costOf({ optimizer: 'adamw-8bit' });
   expect(findings.map(({ code }) => code)).not.toContain('findings/out-of-memory');

@@ -135,7 +135,7 @@ function narrowStateAdvice(plan: StepPlan, memory: StepMemory): readonly string[
   const needs =
     less.peak <= room ? `needs ${formatBytes(withRuntime(less.peak))}` : `lets a batch of ${batch} fit`;
   return [
-    `keep the moments in 8 bits (optimizer: adamw-8bit), ${formatBytes(less.optimizerState)} in the place of ${formatBytes(memory.optimizerState)}, which ${needs}`,
+    `keep the moments in 8 bits (optimizer: adamw-8bit), ${formatBytes(less.optimizerState)} instead of ${formatBytes(memory.optimizerState)}, which ${needs}`,
   ];
 }
 
