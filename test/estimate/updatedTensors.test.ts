@@ -28,7 +28,7 @@ const estimate = (optimizer: 'adamw' | 'muon' | 'adafactor') =>
 test('matrices of hidden layers are neither tables nor of the shape of one', () => {
   const { training } = estimate('muon');
   if (training === undefined) throw new Error('not costed');
-  const hidden = updatedTensors(training).flatMap(({ isHidden, shape }) =>
+  const hidden = updatedTensors(training, 'muon').flatMap(({ isHidden, shape }) =>
     isHidden ? [shape.toSorted((a, b) => a - b).join('×')] : [],
   );
   expect(hidden).toEqual(['16×64', '16×64', '16×64', '16×64']);

@@ -37,7 +37,8 @@ export function bridgeSets(root: string, table: readonly MeasuredRow[]): readonl
   const rows = newestOf(table);
   return [
     {
-      title: "NVIDIA's Megatron Bridge: Llama 3 70B and 405B on 64 to 1,024 H100, GB200 and GB300, FP8",
+      title:
+        "NVIDIA's Megatron Bridge: Llama 3 70B and 405B on 64 to 1,024 H100, GB200 and GB300, FP8 and NVFP4",
       cases: rows.flatMap((row) => {
         const sizes = llamas[row.model ?? ''];
         if (sizes === undefined) return [];

@@ -188,12 +188,12 @@ it.each([
   [
     'GELU() precision',
     'GELU() precision',
-    '7-16 `precision` needs a value, one of fp32, tf32, fp16, bf16, fp8',
+    '7-16 `precision` needs a value, one of fp32, tf32, fp16, bf16, fp8, nvfp4',
   ],
   [
     'GELU() precision=bf32',
     'GELU() precision=bf32',
-    '17-21 `precision` is one of fp32, tf32, fp16, bf16, fp8, not `bf32`; did you mean `tf32`?',
+    '17-21 `precision` is one of fp32, tf32, fp16, bf16, fp8, nvfp4, not `bf32`; did you mean `tf32`?',
   ],
   ['GELU() frozen=1', 'GELU() frozen', '14-15 `frozen` needs a word after `=`'],
   ['GELU() frozen=yes', 'GELU() frozen=yes', '14-17 `frozen` takes no value; remove `=yes`'],

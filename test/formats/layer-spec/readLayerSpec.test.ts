@@ -100,9 +100,9 @@ scenario:
   nodes: two
 #        ^^^ [spec/scenario] \`nodes\` is a whole number above 0, not \`two\`
   precision: bfloat16
-#            ^^^^^^^^ [spec/scenario] \`precision\` is one of fp32, tf32, fp16, bf16, fp8, not \`bfloat16\`; did you mean \`bf16\`?
+#            ^^^^^^^^ [spec/scenario] \`precision\` is one of fp32, tf32, fp16, bf16, fp8, nvfp4, not \`bfloat16\`; did you mean \`bf16\`?
   optimizer: adam-w
-#            ^^^^^^ [spec/scenario] \`optimizer\` is one of sgd, momentum, adam, adamw, none, not \`adam-w\`; did you mean \`adamw\`?
+#            ^^^^^^ [spec/scenario] \`optimizer\` is one of sgd, momentum, adam, adamw, adamw-8bit, adagrad, rmsprop, adafactor, lion, lamb, muon, none, not \`adam-w\`; did you mean \`adamw\`?
   thresholds: launch-bond=0.1
 #             ^^^^^^^^^^^^^^^ [spec/scenario] \`launch-bond\` is not the name of a threshold; did you mean \`launch-bound\`?
 `));

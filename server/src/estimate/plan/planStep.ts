@@ -194,7 +194,7 @@ function predictStep(training: TrainingGraph, scenario: Scenario, cluster: Clust
     });
   const handled = handling(scenario.gpus, scenario.nodes);
   const ownHandled = scenario.gpus === 1 ? handled : handling(1, 1);
-  const updated = updatedTensors(training);
+  const updated = updatedTensors(training, scenario.optimizer);
   const dense = learned.flatMap((parameter, index) => {
     const tensor = updated[index];
     return tensor === undefined || tables.has(index) ? [] : [{ tensor, ways: parameter }];

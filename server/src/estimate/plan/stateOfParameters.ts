@@ -11,7 +11,7 @@ export function stateOfParameters(plan: StepPlan): Float64Array {
   const { parameters } = training.analysis;
   const state = new Float64Array(parameters.length);
   if (scenario.mode === 'inference' || exchange.update === 'at servers') return state;
-  updatedTensors(training).forEach((tensor, index) => {
+  updatedTensors(training, scenario.optimizer).forEach((tensor, index) => {
     const table = tables.get(index);
     const ways = parameters[index];
     if (ways === undefined) return;

@@ -1,12 +1,27 @@
 /** The parameters of a training graph as an optimizer sees them, and the part of each that a GPU updates. */
 
 import { embeddingTables } from '../../analysis/embeddingTables.ts';
-import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
+import type { Parameter, TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { UpdatedTensor } from '../../frameworks/optimizers/optimizerDefinition.ts';
+import { optimizerDefinitions } from '../../frameworks/optimizers/optimizers.ts';
 import { memoizeOfObject } from '../../model/memoize.ts';
+import type { Optimizer } from '../../model/scenario.ts';
 
-/** By index of the parameter. */
-export const updatedTensors = memoizeOfObject((training: TrainingGraph): readonly UpdatedTensor[] => {
+/** By index of the parameter. Most optimizers ask for elements alone, and then no whole graph of a folded one is made. */
+export const updatedTensors = (training: TrainingGraph, optimizer: Optimizer): readonly UpdatedTensor[] =>
+  readsShapes(optimizer) ? shapedTensors(training) : plainTensors(training.analysis.parameters);
+
+function readsShapes(optimizer: Optimizer): boolean {
+  if (optimizer === 'none') return false;
+  const { update } = optimizerDefinitions[optimizer];
+  return update.kind === 'by tensor' && update.readsShapes === true;
+}
+
+const plainTensors = memoizeOfObject((parameters: readonly Parameter[]): readonly UpdatedTensor[] =>
+  parameters.map(({ elements }) => ({ elements, shape: [], isHidden: false })),
+);
+
+const shapedTensors = memoizeOfObject((training: TrainingGraph): readonly UpdatedTensor[] => {
   const tables = embeddingTables(training);
   const lookedUp = new Set(tables.map(({ index }) => index));
   // The head of a language model has a row or a column for each row of its table.

@@ -18,6 +18,7 @@ export const adafactor: OptimizerDefinition = {
   ofRows: 'adam',
   update: {
     kind: 'by tensor',
+    readsShapes: true,
     kernels: (tensor, width) => [
       normOf(tensor.elements, width),
       ...(tensor.shape.length > 1 ? ofMatrix(tensor, width) : ofVector(tensor.elements, width)),

@@ -19,6 +19,7 @@ export const muon: OptimizerDefinition = {
   ofRows: 'adam',
   update: {
     kind: 'by tensor',
+    readsShapes: true,
     takes: ({ isHidden, shape }) => isHidden && shape.length === 2,
     others: adamw.update,
     kernels: ({ elements, shape }, width) => [

@@ -36,6 +36,8 @@ export interface ElementwiseUpdate {
 /** One tensor after another, each by kernels of its own. */
 export interface TensorUpdate {
   readonly kind: 'by tensor';
+  /** It reads the shapes of tensors; left out, their elements alone. */
+  readonly readsShapes?: true;
   /** Those of one tensor. `width`: bytes of an element of the weights that are updated, and of their gradients. */
   readonly kernels: (tensor: UpdatedTensor, width: number) => readonly KernelWork[];
   readonly stateBytes: (tensor: UpdatedTensor, width: number) => number;

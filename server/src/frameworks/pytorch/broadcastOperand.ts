@@ -1,7 +1,6 @@
 /** Operands of a matmul that PyTorch writes out over the batch axes they are broadcast along. */
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
-import { entryAt } from '../../model/at.ts';
 import type { Operator } from '../../model/graph.ts';
 import { inPyTorch } from '../../operators/operatorFacts.ts';
 
@@ -18,9 +17,16 @@ export function broadcastOperand(
 ): number | undefined {
   if (inPyTorch(operator)?.operands !== 'matrices') return undefined;
   const { inputs, outputs } = operator;
-  if (inputs.some((input) => entryAt(tensors, input).dimensions.length < 3)) return undefined;
-  const operand = entryAt(tensors, name).dimensions;
-  const stack = entryAt(tensors, outputs[0] ?? '').dimensions.slice(0, -2);
+  const operand = tensors.get(name)?.dimensions;
+  const output = tensors.get(outputs[0] ?? '')?.dimensions;
+  // A file may leave an operand out.
+  if (operand === undefined || output === undefined) return undefined;
+  const isStacked = (input: string): boolean => {
+    const sizes = tensors.get(input)?.dimensions;
+    return sizes !== undefined && sizes.length > 2;
+  };
+  if (!inputs.every(isStacked)) return undefined;
+  const stack = output.slice(0, -2);
   const own = operand.slice(0, -2);
   let broadcast = 1;
   let kept = 1;

@@ -1,6 +1,6 @@
 /** The matrices that a product makes of its operands before it multiplies, and which of them no strides show. */
 
-import { entryAt, itemAt } from '../../model/at.ts';
+import { itemAt } from '../../model/at.ts';
 import { countElements } from '../../model/countElements.ts';
 import type { Operator } from '../../model/graph.ts';
 import { inPyTorch } from '../../operators/operatorFacts.ts';
@@ -24,14 +24,17 @@ export function matricesRead(
   name: string,
 ): Matrices | undefined {
   if (inPyTorch(operator)?.operands !== 'matrices') return undefined;
-  const sizesOf = (value = '') => entryAt(training.tensors, value).dimensions;
+  const sizesOf = (value = '') => training.tensors.get(value)?.dimensions;
   const [left, right] = [sizesOf(operator.inputs[0]), sizesOf(operator.inputs[1])];
-  const own = sizesOf(name);
+  const [own, result] = [sizesOf(name), sizesOf(operator.outputs[0])];
+  // A file may leave an operand out.
+  if (left === undefined || right === undefined || own === undefined || result === undefined)
+    return undefined;
   const isLeft = operator.inputs[0] === name;
   const rank = own.length;
   if (rank < 3) return undefined;
   if (left.length > 2 && right.length > 2) {
-    const batch = sizesOf(operator.outputs[0]).slice(0, -2);
+    const batch = result.slice(0, -2);
     const sizes = [...batch, ...own.slice(-2)];
     return { sizes, axes: [range(batch.length), [batch.length], [batch.length + 1]] };
   }
