@@ -88,16 +88,22 @@ function checkpointAdvice(plan: StepPlan, memory: StepMemory, step: number): rea
   const after = blocks === 0 ? undefined : recost(plan, { checkpoint: 'block' });
   if (after === undefined) return [];
   const less = memoryOf(after);
-  const { peak } = less;
   // Marks of layers have it already.
-  if (peak >= memory.peak) return [];
-  const batch = peak <= room ? training.batch : placeable(after, less, room);
-  if (batch === 0) return [];
+  if (less.peak >= memory.peak) return [];
+  const needs = needsText(after, less);
+  if (needs === undefined) return [];
   const longer = step > 0 ? timesOf(after, 'middle').step / step - 1 : 0;
-  const needs = peak <= room ? `needs ${formatBytes(withRuntime(peak))}` : `lets a batch of ${batch} fit`;
   return [
     `keep only the inputs of its ${blocks} blocks (checkpoint: block), which ${needs} and takes ${formatPercent(longer)} longer at the same batch`,
   ];
+}
+
+/** What a changed step needs where it fits, else the batch with which it does; `undefined` where none does. */
+function needsText(after: StepPlan, memory: StepMemory): string | undefined {
+  const room = memory.capacity - runtimeReserve;
+  if (memory.peak <= room) return `needs ${formatBytes(withRuntime(memory.peak))}`;
+  const batch = placeable(after, memory, room);
+  return batch === 0 ? undefined : `lets a batch of ${batch} fit`;
 }
 
 /** Where every GPU keeps all of the model: what shards of it would leave on each. */
@@ -117,7 +123,7 @@ function shardingAdvice(plan: StepPlan, memory: StepMemory): readonly string[] {
 
 /** Where the moments of Adam are in the way: what is left of them in 8 bits. */
 function narrowStateAdvice(plan: StepPlan, memory: StepMemory): readonly string[] {
-  const { scenario, exchange, training } = plan;
+  const { scenario, exchange } = plan;
   const { optimizer, framework, mode, parallel } = scenario;
   const room = memory.capacity - runtimeReserve;
   const isAdam = optimizer === 'adam' || optimizer === 'adamw';
@@ -130,10 +136,8 @@ function narrowStateAdvice(plan: StepPlan, memory: StepMemory): readonly string[
   const after = recost(plan, { optimizer: 'adamw-8bit' });
   if (after === undefined) return [];
   const less = memoryOf(after);
-  const batch = less.peak <= room ? training.batch : placeable(after, less, room);
-  if (batch === 0) return [];
-  const needs =
-    less.peak <= room ? `needs ${formatBytes(withRuntime(less.peak))}` : `lets a batch of ${batch} fit`;
+  const needs = needsText(after, less);
+  if (needs === undefined) return [];
   return [
     `keep the moments in 8 bits (optimizer: adamw-8bit), ${formatBytes(less.optimizerState)} instead of ${formatBytes(memory.optimizerState)}, which ${needs}`,
   ];

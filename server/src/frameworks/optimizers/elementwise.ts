@@ -16,6 +16,9 @@ import {
   scaled,
 } from './optimizerDefinition.ts';
 
+/** One kernel that keeps one value for each element. */
+const oneState: readonly Pass[] = [{ size: 20, lists: 3, kind: 'fused' }];
+
 const plain: ElementwiseUpdate = {
   kind: 'elementwise',
   states: 0,
@@ -42,7 +45,7 @@ export const momentum: OptimizerDefinition = {
   update: {
     kind: 'elementwise',
     states: 1,
-    onePass: [{ size: 20, lists: 3, kind: 'fused' }],
+    onePass: oneState,
     // m = µ·m, m += g, p −= lr·m
     passes: [scaled, added, added],
     temporaries: 0,
@@ -87,7 +90,7 @@ export const adagrad: OptimizerDefinition = {
   update: {
     kind: 'elementwise',
     states: 1,
-    onePass: [{ size: 20, lists: 3, kind: 'fused' }],
+    onePass: oneState,
     // s += g², √s, + ε, lr·g, p += …/…
     passes: [addedSquare, mapped, scaled, mapped, addedQuotient],
     temporaries: 2,
@@ -103,7 +106,7 @@ export const rmsprop: OptimizerDefinition = {
   update: {
     kind: 'elementwise',
     states: 1,
-    onePass: [{ size: 20, lists: 3, kind: 'fused' }],
+    onePass: oneState,
     // v·α, v += g², √v, + ε, p += g/…
     passes: [scaled, addedSquare, mapped, scaled, addedQuotient],
     temporaries: 1,
@@ -118,7 +121,7 @@ export const lion: OptimizerDefinition = {
   update: {
     kind: 'elementwise',
     states: 1,
-    onePass: [{ size: 20, lists: 3, kind: 'fused' }],
+    onePass: oneState,
     // The decay, β₁·m, + g, its sign, p −= lr·…, m·β₂, m += g
     passes: [scaled, mapped, added, scaled, added, scaled, added],
     temporaries: 1,
