@@ -187,7 +187,7 @@ describe('several scaling curves', () => {
 
   it('are within the axis with their bands', () => {
     const [, top] = /class="band band-0" d="([^"]+)Z"/.exec(drawn(['a', 'b'])) ?? [];
-    const heights = [...(top ?? '').matchAll(/[ML][\d.]+ ([\d.]+)/g)].map(([, y]) => Number(y));
+    const heights = [...(top ?? '').matchAll(/(?:[ML][\d.]+ |V)([\d.]+)/g)].map((each) => Number(each[1]));
     expect(heights).toHaveLength(4);
     for (const y of heights) expect(y).toBeGreaterThanOrEqual(40);
     for (const y of heights) expect(y).toBeLessThanOrEqual(272);

@@ -127,12 +127,16 @@ it('the panel of a model with 2,000 layers', async () => {
   );
   await page.setContent(html);
   await page.evaluate(`document.querySelectorAll('details').forEach((each) => { each.open = true; })`);
+  // It comes as a message, not as source that the page would have to compile.
+  await page.evaluate((next) => Object.assign(globalThis, { next }), html);
   const acts = {
     scroll: `let y = 0; const go = () => { scrollTo(0, (y += 400)); if (y < 20000) requestAnimationFrame(go); }; go();`,
     sort: `document.querySelector('#layers th[data-column="5"] button').click();`,
     filter: `const box = document.getElementById('filter'); box.value = 'fc12'; box.dispatchEvent(new Event('input', { bubbles: true }));`,
     'tried totals': `dispatchEvent(new MessageEvent('message', { data: { kind: 'tried', rows: [{ name: 'one training step', value: '1 ms', detail: '' }], sentence: 'x' } }));`,
-    'another page': `dispatchEvent(new MessageEvent('message', { data: { kind: 'page', html: ${JSON.stringify(html)} } }));`,
+    'another page': `dispatchEvent(new MessageEvent('message', { data: { kind: 'page', html: next } }));`,
+    'a layer at the cursor': `dispatchEvent(new MessageEvent('message', { data: { kind: 'mark', layer: 'fc' + Math.floor(Math.random() * 2000) } }));`,
+    'sort of another page': `document.querySelector('#layers th[data-column="0"] button').click();`,
   };
   // On a busy machine a frame is late for others: the page's own time says what it takes by itself.
   const session = await page.context().newCDPSession(page);

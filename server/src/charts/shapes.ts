@@ -11,7 +11,8 @@ export interface Box {
 }
 
 /** One decimal is a tenth of a pixel. */
-export const place = (value: number): string => String(Math.round(value * 10) / 10);
+const tenths = (value: number): number => Math.round(value * 10) / 10;
+export const place = (value: number): string => String(tenths(value));
 
 /** `note` is shown where the pointer rests; `layer` is what a click leads to. */
 export function bar(
@@ -34,8 +35,33 @@ export const line = (
 ): string =>
   `<line class="${kind}" x1="${place(x1)}" y1="${place(y1)}" x2="${place(x2)}" y2="${place(y2)}"/>`;
 
-export const pathOf = (points: readonly (readonly [number, number])[]): string =>
-  points.map(([x, y], index) => `${index === 0 ? 'M' : 'L'}${place(x)} ${place(y)}`).join('');
+/** A line through points; those that lie on a straight way along an axis are left out. */
+export function pathOf(points: readonly (readonly [number, number])[]): string {
+  const rounded = points.map(([x, y]) => [tenths(x), tenths(y)] as const);
+  const corners: (readonly [number, number])[] = [];
+  for (const point of rounded) {
+    const [last, before] = [corners.at(-1), corners.at(-2)];
+    if (last !== undefined && before !== undefined && isOnTheWay(before, last, point)) corners.pop();
+    corners.push(point);
+  }
+  return corners
+    .map(([x, y], index) => {
+      const last = corners[index - 1];
+      if (last === undefined) return `M${x} ${y}`;
+      if (last[1] === y) return `H${x}`;
+      return last[0] === x ? `V${y}` : `L${x} ${y}`;
+    })
+    .join('');
+}
+
+/** Along one axis, without a way back. */
+const isOnTheWay = (
+  [x1, y1]: readonly [number, number],
+  [x2, y2]: readonly [number, number],
+  [x3, y3]: readonly [number, number],
+): boolean =>
+  (x1 === x2 && x2 === x3 && (y2 - y1) * (y3 - y2) >= 0) ||
+  (y1 === y2 && y2 === y3 && (x2 - x1) * (x3 - x2) >= 0);
 
 /** In pixels: a wide letter of the charts' 12-pixel font. */
 export const letterWidth = 6.6;

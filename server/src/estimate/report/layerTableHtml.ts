@@ -85,7 +85,7 @@ function table(
       ...columns.map(({ kind, cell }) => `<td class="${kind}">${cell(layer, itemAt(written, row))}`),
     ].join(''),
   );
-  return `<table id="${id}" class="layers">\n<thead><tr>${heads.join('')}\n<tbody>\n${rows.join('\n')}\n</table>`;
+  return `<div class="rows"><table id="${id}" class="layers">\n<thead><tr>${heads.join('')}\n<tbody>\n${rows.join('\n')}\n</table></div>`;
 }
 
 /** Where there is no room, the type goes to a line of its own, then the layer's own name. */

@@ -3,103 +3,27 @@
  * text and trying other scenarios. Plain browser JavaScript without markup of its own: what it shows is set as text.
  */
 
+import { layerRowsScript } from './layerRowsScript.ts';
+
 export const pageScript = `
 'use strict';
 (() => {
   const editor = typeof acquireVsCodeApi === 'function' ? acquireVsCodeApi() : undefined;
   const tip = document.getElementById('tip');
   const byId = (id) => document.getElementById(id);
-  /** Rows of a page that came later, as text: reading thousands takes longer than a frame, so that those below wait. */
-  const waiting = new WeakMap();
-  const rowsOf = (table) => [...table.tBodies[0].rows];
-  /** The first rows, and so many more as are wanted. */
-  function readRows(table, wanted = Infinity) {
-    const texts = waiting.get(table) ?? [];
-    const count = Math.min(texts.length, wanted - table.tBodies[0].rows.length);
-    if (count <= 0) return;
-    const text = '<table><tbody>' + texts.splice(0, count).join('');
-    const rows = [...new DOMParser().parseFromString(text, 'text/html').querySelectorAll('tr')];
-    for (const row of rows) {
-      row.tabIndex = -1;
-      row.classList.toggle('here', row.dataset.layer === marked);
-    }
-    table.tBodies[0].append(...rows);
-  }
-  const layerTables = () => [...document.querySelectorAll('table.layers')];
-  let sorted = { column: -1, down: false };
-  let marked = '';
-
-  function sort(column, down) {
-    sorted = { column, down };
-    for (const table of layerTables()) {
-      readRows(table);
-      const key = (row) =>
-        column < 2 ? row.cells[column].textContent : Number(row.dataset.values.split(' ')[amountAt(column)]);
-      const rows = rowsOf(table);
-      rows.forEach((row, index) => { row.dataset.order ??= String(index); });
-      rows.sort((one, other) => {
-        if (column < 0) return Number(one.dataset.order) - Number(other.dataset.order);
-        const [a, b] = [key(one), key(other)];
-        const order = typeof a === 'string' ? a.localeCompare(b, undefined, { numeric: true }) : a - b;
-        return (down ? -order : order) || Number(one.dataset.order) - Number(other.dataset.order);
-      });
-      rows.forEach((row) => row.classList.add('later'));
-      table.tBodies[0].append(...rows);
-      table.dataset.shown = atOnce;
-      showRows(table);
-      for (const head of table.querySelectorAll('th[data-column]')) {
-        const is = Number(head.dataset.column) === column;
-        head.setAttribute('aria-sort', is ? (down ? 'descending' : 'ascending') : 'none');
-      }
-    }
-  }
-  /** Layout of thousands of rows takes longer than a frame: those below are drawn when the reader comes to them. */
-  const atOnce = 150;
-  function showRows(table, more = 0) {
-    const shown = Number(table.dataset.shown ?? atOnce) + more;
-    table.dataset.shown = shown;
-    readRows(table, shown);
-    const rows = rowsOf(table).filter((row) => !row.hidden);
-    rows.forEach((row, index) => row.classList.toggle('later', index >= shown));
-    const end = table.nextElementSibling;
-    if (end?.className === 'more') end.hidden = rows.length <= shown && !waiting.get(table)?.length;
-  }
-  const comes = new IntersectionObserver((entries) => {
-    for (const { target, isIntersecting } of entries) if (isIntersecting) showRows(target.previousElementSibling, atOnce);
-  }, { rootMargin: '600px' });
-  function reveal(row) {
-    const table = row.closest('table');
-    if (!row.classList.contains('later')) return;
-    const place = rowsOf(table).filter((each) => !each.hidden).indexOf(row);
-    showRows(table, place + atOnce - Number(table.dataset.shown));
-  }
-  const amountAt = (column) => (column < 6 ? column - 2 : column - 3);
-
-  function filter(text) {
-    const wanted = text.trim().toLowerCase();
-    if (wanted !== '') layerTables().forEach((table) => readRows(table));
-    for (const row of document.querySelectorAll('table.layers tbody tr'))
-      row.hidden = wanted !== '' && !row.cells[0].textContent.toLowerCase().includes(wanted);
-    for (const table of layerTables()) {
-      const shown = rowsOf(table).filter((row) => !row.hidden);
-      if (shown[0] && !shown.some((row) => row.tabIndex === 0)) shown[0].tabIndex = 0;
-      table.dataset.shown = atOnce;
-      showRows(table);
-    }
-  }
-
+${layerRowsScript}
   function mark(layer, scroll) {
     for (const each of document.querySelectorAll('.here')) each.classList.remove('here');
     marked = layer;
     if (layer === '') return;
-    if (scroll) layerTables().forEach((table) => readRows(table));
     for (const each of document.querySelectorAll('[data-layer]'))
       if (each.dataset.layer === layer) each.classList.add('here');
+    if (!scroll) return;
     const details = byId('each');
-    const row = [...document.querySelectorAll('table.layers tr.here')].find((each) => !details?.contains(each) || details.open);
-    if (scroll && row) {
-      reveal(row);
-      row.scrollIntoView({ block: 'nearest' });
+    for (const table of layerTables()) {
+      if (details?.contains(table) && !details.open) continue;
+      const index = states.get(table).wanted.findIndex((each) => attribute(each, 'layer') === layer);
+      if (index >= 0) return reveal(table, index).scrollIntoView({ block: 'nearest' });
     }
   }
 
@@ -113,21 +37,15 @@ export const pageScript = `
   const formats = {
     csv: () => {
       const cell = (text) => (/[",\\n]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text);
-      return cellsOf(byId('layers')).map((row) => row.map(cell).join(',')).join('\\n');
+      return textsOf(byId('layers'), { wanted: false }).map((row) => row.map(cell).join(',')).join('\\n');
     },
     markdown: () => {
       const table = layerTables().find((each) => each.offsetParent !== null) ?? byId('layers');
       const line = (row) => '| ' + row.map((text) => text.replaceAll('|', '\\\\|')).join(' | ') + ' |';
-      const [head, ...rows] = cellsOf(table, true);
+      const [head, ...rows] = textsOf(table, { wanted: true });
       return [line(head), line(head.map((_, index) => (index < 2 ? '---' : '---:'))), ...rows.map(line)].join('\\n');
     },
   };
-  function cellsOf(table, shown = false) {
-    readRows(table);
-    return [...table.rows]
-      .filter((row) => !shown || !row.hidden)
-      .map((row) => [...row.cells].filter((each) => !each.classList.contains('bar')).map((each) => each.textContent.trim()));
-  }
 
   /** The drawing of a chart in the colours of the page, twice as large, on its ground. */
   function savePicture(chart) {
@@ -170,33 +88,19 @@ export const pageScript = `
   }
 
   /** Heads sort, charts can be saved, and the arrows go along the rows, of which one takes the focus. */
-  function prepare() {
+  function prepare(texts) {
     document.body.classList.add('scripted');
     for (const head of document.querySelectorAll('th[data-column]'))
       head.replaceChildren(buttonOf(head.textContent, () => chooseColumn(Number(head.dataset.column))));
-    for (const table of layerTables()) {
-      rowsOf(table).forEach((row, index) => { row.tabIndex = index === 0 ? 0 : -1; });
-      const end = buttonOf('More rows', () => showRows(table, atOnce));
-      end.className = 'more';
-      table.after(end);
-      showRows(table);
-      comes.observe(end);
-    }
+    for (const table of layerTables()) take(table, texts?.get(table.id));
     for (const chart of document.querySelectorAll('svg.chart')) {
-      if (marksOf(chart).length > 0) chart.setAttribute('tabindex', '0');
+      if (chart.querySelector(':is(rect, circle) > title')) chart.setAttribute('tabindex', '0');
       if (chart.classList.contains('narrow')) continue;
       const save = buttonOf('Save as PNG', () => savePicture(chart));
       save.className = 'save';
       save.setAttribute('aria-label', 'Save as PNG: ' + chart.querySelector('title').textContent);
       chart.after(save);
     }
-  }
-
-  function chooseColumn(column) {
-    const again = sorted.column === column;
-    const first = column >= 2;
-    if (again && sorted.down !== first) sort(-1, false);
-    else sort(column, again ? !sorted.down : first);
   }
 
   document.addEventListener('click', (event) => {
@@ -237,17 +141,16 @@ export const pageScript = `
     if (event.key !== 'ArrowDown' && event.key !== 'ArrowUp') return;
     event.preventDefault();
     const table = row.closest('table');
-    if (!row.nextElementSibling) readRows(table, table.tBodies[0].rows.length + 1);
-    const rows = rowsOf(table).filter((each) => !each.hidden);
-    const next = rows[rows.indexOf(row) + (event.key === 'ArrowDown' ? 1 : -1)];
-    if (!next) return;
+    const { wanted } = states.get(table);
+    const index = wanted.findIndex((each) => each.row === row) + (event.key === 'ArrowDown' ? 1 : -1);
+    if (!wanted[index]) return;
+    const next = reveal(table, index);
     row.tabIndex = -1;
     next.tabIndex = 0;
-    reveal(next);
     next.focus();
   });
   document.addEventListener('input', (event) => {
-    if (event.target.id === 'filter') filter(event.target.value);
+    if (event.target.id === 'filter') layerTables().forEach(arrange);
   });
   document.addEventListener('mousemove', (event) => {
     const title = event.target.closest?.('.chart [data-layer], .chart rect, .chart circle')?.querySelector('title');
@@ -360,34 +263,56 @@ export const pageScript = `
     if (event.target.id === 'back') editor.postMessage({ kind: 'try', change: {}, whole: true });
   });
 
+  /** Where the reader is: the row at the top of what is in view, or how far the page is scrolled. */
+  function readersPlace() {
+    const row = document.elementFromPoint(innerWidth / 2, innerHeight / 4)?.closest('tr[data-layer]');
+    const table = row?.closest('table');
+    const index = table ? states.get(table).wanted.findIndex((each) => each.row === row) : -1;
+    const [y, top] = [scrollY, row?.getBoundingClientRect().top];
+    return () => {
+      const now = index >= 0 ? byId(table.id) : null;
+      if (!now || !states.get(now).wanted[index]) return scrollTo(0, y);
+      scrollBy(0, reveal(now, index).getBoundingClientRect().top - top);
+    };
+  }
+
   /** The page of the changed model in the place of this one: what the reader chose stays. */
   function replace(html) {
-    const late = new Map();
-    // A name has no '<' of its own: such a line begins a row.
-    const first = html.replace(/(<table id="(\\w+)" class="layers">[^]*?<tbody>\\n)([^]*?)(?=\\n<\\/table>)/g, (_, head, id, body) => {
-      const rows = body.split('\\n<tr data-layer=').map((text, index) => (index === 0 ? text : '<tr data-layer=' + text));
-      late.set(id, rows.splice(atOnce));
-      return head + rows.join('');
-    });
-    const next = new DOMParser().parseFromString(first, 'text/html').querySelector('main');
-    if (!next) return;
-    for (const table of next.querySelectorAll('table.layers')) waiting.set(table, late.get(table.id) ?? []);
-    const place = scrollY;
-    const text = byId('filter')?.value ?? '';
+    const rows = new Map();
+    const from = html.indexOf('<main>');
+    let [text, at] = ['', from];
+    for (const { 1: id, index } of html.matchAll(/<table id="(\\w+)" class="layers">/g)) {
+      const start = html.indexOf('<tbody>\\n', index) + 8;
+      const end = html.indexOf('\\n</table>', start);
+      // A name has no '<' of its own: such a line begins a row.
+      rows.set(id, html.slice(start, end).split(/\\n(?=<tr data-layer=)/));
+      text += html.slice(at, start);
+      at = end;
+    }
+    text += html.slice(at, html.indexOf('</main>', at));
+    const next = new DOMParser().parseFromString(text, 'text/html').querySelector('main');
+    if (from < 0 || !next) return;
+    const goBack = readersPlace();
+    const filter = byId('filter')?.value ?? '';
     const chosen = document.querySelector('#modules input:checked')?.id;
     const open = [...document.querySelectorAll('details')].map((each) => each.open);
     const here = marked;
     const focused = document.activeElement?.closest?.('#what-if') ? document.activeElement.name : undefined;
+    // What is out of view is not laid out: it takes the room of what was there.
+    const boxes = (of) => of.querySelectorAll('figure, .rows');
+    const before = boxes(document);
+    boxes(next).forEach((box, index) => {
+      const height = before[index]?.offsetHeight;
+      if (height) box.style.containIntrinsicHeight = 'auto ' + height + 'px';
+    });
     document.querySelector('main').replaceWith(document.adoptNode(next));
-    prepare();
     if (chosen && byId(chosen)) byId(chosen).checked = true;
     [...document.querySelectorAll('details')].forEach((each, index) => { each.open = open[index] ?? false; });
-    if (byId('filter')) byId('filter').value = text;
-    filter(text);
-    if (sorted.column >= 0) sort(sorted.column, sorted.down);
+    if (byId('filter')) byId('filter').value = filter;
+    prepare(rows);
     mark(here, false);
     if (focused) byId('what-if')?.elements[focused]?.focus({ preventScroll: true });
-    scrollTo(0, place);
+    goBack();
   }
 
   if (editor)

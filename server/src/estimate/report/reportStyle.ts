@@ -5,7 +5,8 @@ body { color: var(--text); background: var(--ground); font-size: .93rem; }
 main { max-width: 76rem; margin: 0 auto; }
 h1 { font-size: 1.5rem; margin: 0 0 .2rem; }
 h2 { font-size: 1.05rem; margin: 1.8rem 0 .4rem; }
-figure { margin: 0; display: flow-root; }
+/* Charts and rows are laid out when the reader comes to them; until then they take about their room. */
+figure, .rows { margin: 0 -3px; padding: 0 3px; display: flow-root; content-visibility: auto; contain-intrinsic-height: auto 26rem; }
 figure > p, .pane > p { margin: .1rem 0 .6rem; color: var(--quiet); }
 thead th { background: var(--ground); }
 .glance { display: grid; grid-template-columns: repeat(auto-fit, minmax(11rem, 1fr)); gap: .7rem; margin: 1rem 0 .6rem; }
@@ -81,7 +82,7 @@ ${['time', 'saved', 'parameters', 'exposed'].map((name) => `#show-modules-${name
 @media screen and (max-width: 48rem) { table { font-size: .87em; } th, td { padding-right: .4rem; } }
 @media screen and (max-width: 40rem) { table { display: block; overflow-x: auto; } table.compared { display: table; } .layers .name { min-width: 8rem; } }
 @media print {
-  body { margin: 0; padding: 0; font-size: 10px; } .later { display: table-row; } .tools, .save, .more, #what-if, #modules > label { display: none; } thead th { position: static; }
+  body { margin: 0; padding: 0; font-size: 10px; } figure, .rows { content-visibility: visible; } .tools, .save, .more, #what-if, #modules > label { display: none; } thead th { position: static; }
   figure, tr, .glance > div { break-inside: avoid; } rect, circle, path { print-color-adjust: exact; }
 }
 `;
