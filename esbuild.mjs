@@ -8,7 +8,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { context, transform } from 'esbuild';
+import { build as buildOnce, context, transform } from 'esbuild';
 import { withEngine } from './scripts/setup/engineBundle.mjs';
 import { thirdPartyNotices } from './scripts/thirdPartyNotices.mjs';
 
@@ -98,8 +98,14 @@ const smallPages = {
     const texts = { pageScript: 'js', reportStyle: 'css' };
     build.onLoad({ filter: /[\\/]report[\\/](pageScript|reportStyle)\.ts$/ }, async ({ path }) => {
       const name = basename(path, '.ts');
-      const source = await transform(readFileSync(path, 'utf8'), { loader: 'ts', format: 'esm' });
-      const address = `data:text/javascript;base64,${Buffer.from(source.code).toString('base64')}`;
+      // A text is made of texts of other files.
+      const { outputFiles } = await buildOnce({
+        entryPoints: [path],
+        bundle: true,
+        format: 'esm',
+        write: false,
+      });
+      const address = `data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString('base64')}`;
       const { [name]: text } = await import(address);
       const { code } = await transform(text, { loader: texts[name], minify: true, charset: 'utf8' });
       return { contents: `export const ${name} = ${JSON.stringify(code)};`, loader: 'ts' };
