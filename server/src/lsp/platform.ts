@@ -21,6 +21,8 @@ export interface Platform {
   readonly checkNeighbours?: (opened: ModelEstimate['opened'], uri: string) => readonly Issue[];
   /** Resolves once messages that have arrived are seen; a timer does it where the platform has nothing faster. */
   readonly nextTurn?: () => Promise<void>;
+  /** Milliseconds that a text rests after a keystroke before its findings are worked out; none without it. */
+  readonly restOfTexts?: number;
   /** Address of the page that explains issue codes, for editors that name none. */
   readonly issuesPage?: string;
   /** Runs a model on this machine; absent where no process can be started. */

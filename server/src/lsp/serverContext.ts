@@ -15,6 +15,7 @@ import { operatorsBeside } from './operatorsBeside.ts';
 import type { Platform } from './platform.ts';
 import { fileReader, type ReadFile } from './readFile.ts';
 import { type RelatedSpecs, relatedSpecs } from './relatedSpecs.ts';
+import { type RestingTexts, restingTexts } from './restingTexts.ts';
 import { turnOfTimer } from './runSteps.ts';
 import type { Session } from './session.ts';
 import { type SettingsSource, settingsSource } from './settingsSource.ts';
@@ -38,6 +39,7 @@ export interface ServerContext extends Answering {
   readonly documents: OpenDocuments;
   /** Open documents as texts: what their language says without costs. */
   readonly openTexts: OpenTexts;
+  readonly resting: RestingTexts;
   /** Sends what a view shows without a request. */
   readonly shown: ShownViews;
   readonly listFolder: ListFolder;
@@ -78,7 +80,11 @@ export function serverContext(connection: Connection, platform: Platform): Serve
   const clusters = clusterFiles(profiles);
   const frameworks = frameworkFiles(profiles);
   const nextTurn = platform.nextTurn ?? turnOfTimer;
-  const shown = shownViews(connection, session);
+  const resting = restingTexts(platform.restOfTexts);
+  const shown = shownViews(connection, session, {
+    rested: resting.rested,
+    isOpen: (document) => texts.get(document.uri) === document,
+  });
   const documents = openDocuments({
     files,
     settingsOf: settings.of,
@@ -108,6 +114,7 @@ export function serverContext(connection: Connection, platform: Platform): Serve
     includes,
     documents,
     openTexts: openTexts((uri) => texts.get(uri), includes.texts),
+    resting,
     shown,
     listFolder,
     read,

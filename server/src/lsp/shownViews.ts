@@ -8,6 +8,7 @@ import type { ModelView } from '../language/modelView.ts';
 import { type EstimatedParams, estimated } from '../protocol.ts';
 import { CodeLensRefreshRequest } from './languageServer.ts';
 import type { Cause } from './openDocuments.ts';
+import type { RestingTexts } from './restingTexts.ts';
 import type { Session } from './session.ts';
 import { summaryOf } from './summary.ts';
 import { toDiagnostic } from './toProto.ts';
@@ -22,7 +23,15 @@ export interface ShownViews {
   forget(uri: string): void;
 }
 
-export function shownViews(connection: Connection, session: Session): ShownViews {
+export interface ShownTexts extends Pick<RestingTexts, 'rested'> {
+  readonly isOpen: (document: TextDocument) => boolean;
+}
+
+export function shownViews(
+  connection: Connection,
+  session: Session,
+  { rested, isOpen }: ShownTexts,
+): ShownViews {
   const lensTitles = new Map<string, string>();
   const pullsDiagnostics = (): boolean => session.client.textDocument?.diagnostic !== undefined;
   const savedVersions = new Map<string, number>();
@@ -56,16 +65,25 @@ export function shownViews(connection: Connection, session: Session): ShownViews
       await connection.sendRequest(CodeLensRefreshRequest.type);
   };
 
+  const sendDiagnostics = async (document: TextDocument, view: ModelView): Promise<void> => {
+    if (pullsDiagnostics()) return;
+    const { uri, version } = document;
+    await rested(uri);
+    // A later text has a view of its own; of one that was closed the diagnostics are gone.
+    if (document.version !== version || !isOpen(document)) return;
+    await connection.sendDiagnostics({ uri, version, diagnostics: diagnosticsOf(document, view) });
+  };
+
   return {
     show: async (document, view, cause) => {
       if (view === undefined) return;
-      const { uri, version } = document;
-      if (!pullsDiagnostics())
-        await connection.sendDiagnostics({ uri, version, diagnostics: diagnosticsOf(document, view) });
+      const { uri } = document;
+      const diagnosed = sendDiagnostics(document, view);
       const params: EstimatedParams = { uri, ...summaryOf(view) };
       await connection.sendNotification(estimated, params);
       if (cause === 'other') await refresh();
       else await refreshLenses(uri, view);
+      await diagnosed;
     },
     diagnosticsOf,
     markSaved: ({ uri, version }) => {

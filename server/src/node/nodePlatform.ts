@@ -4,6 +4,7 @@ import { readdirSync } from 'node:fs';
 import { URI } from 'vscode-uri';
 import type { Platform } from '../lsp/platform.ts';
 import { tooLong, unreadable } from '../lsp/readFile.ts';
+import { restOfTexts } from '../lsp/restingTexts.ts';
 import { benchmarkInEditor } from './benchmarkInEditor.ts';
 import { exportInEditor } from './exportInEditor.ts';
 import { checkExternalData } from './externalData.ts';
@@ -42,6 +43,7 @@ export const nodePlatform: Platform = {
     }
   },
   nextTurn,
+  restOfTexts,
   checkNeighbours: (opened, uri) => {
     const parsed = URI.parse(uri);
     return parsed.scheme !== 'file' || opened.onnx === undefined

@@ -14,13 +14,15 @@ export const diagnostics: Request = {
     shown.pullsDiagnostics()
       ? { diagnosticProvider: { interFileDependencies: false, workspaceDiagnostics: false } }
       : {},
-  serve: ({ connection, handler, texts, documents, shown }) => {
+  serve: ({ connection, handler, texts, documents, resting, shown }) => {
     connection.onRequest<DocumentDiagnosticReport | ResponseError<void>, void>(
       DocumentDiagnosticRequest.method,
       handler<DocumentDiagnosticParams, DocumentDiagnosticReport>(
         'diagnostics',
         { kind: 'full', items: [] },
         async ({ textDocument }, token) => {
+          await resting.rested(textDocument.uri);
+          stopIfCancelled(token);
           const view = await documents.view(textDocument.uri);
           stopIfCancelled(token);
           const document = texts.get(textDocument.uri);

@@ -8,7 +8,7 @@ export const textSynchronization: Request = {
   capabilities: () => ({
     textDocumentSync: { openClose: true, change: TextDocumentSyncKind.Incremental, save: true },
   }),
-  serve: ({ connection, inBackground, texts, documents, includes, files, shown }) => {
+  serve: ({ connection, inBackground, texts, documents, includes, files, resting, shown }) => {
     const touchIncluders = (uri: string): void => {
       for (const model of includes.includers(uri)) {
         files.forget(model);
@@ -27,11 +27,15 @@ export const textSynchronization: Request = {
       documents.touch(document, 'other');
     });
     texts.onDidChangeContent(({ document }) => {
-      if (document.version > 1) documents.touch(document, 'keystroke');
+      if (document.version > 1) {
+        resting.typed(document.uri);
+        documents.touch(document, 'keystroke');
+      }
       touchIncluders(document.uri);
     });
     texts.onDidClose(({ document: { uri } }) => {
       documents.close(uri);
+      resting.forget(uri);
       shown.forget(uri);
       includes.close(uri);
       includes.forget(uri);
