@@ -2,6 +2,8 @@
 
 import { expect, test } from 'vitest';
 import { TextDocument } from 'vscode-languageserver-textdocument';
+import type { ModelEstimate } from '../../server/src/estimate/estimateModel.ts';
+import { viewsOf } from '../../server/src/language/modelView.ts';
 import { includedFiles } from '../../server/src/lsp/includedFiles.ts';
 import { type Cause, type OpenDocuments, openDocuments } from '../../server/src/lsp/openDocuments.ts';
 import { recentDocuments } from '../../server/src/lsp/recentDocuments.ts';
@@ -338,4 +340,83 @@ test('what was measured is kept when a view is let go of, until it is forgotten'
   expect(await reason()).toBe('the model changed');
   opened.documents.keepMeasured(newest, undefined, undefined);
   expect(await reason()).toBeUndefined();
+});
+
+const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
+/** GPUs and batch of an estimate, and how many layers it has. */
+const shortOf = ({ scenario, opened }: ModelEstimate) => [
+  scenario?.gpus,
+  scenario?.batchPerGpu,
+  opened.analysis?.layers.length,
+];
+
+test('another text, an earlier one and another scenario are costed with the settings of the file', async () => {
+  const opened = open();
+  opened.settings = { ...opened.settings, cluster: 'dgx-a100', gpus: 4, batch: 6 };
+  opened.write(one, spec(2));
+  const view = await opened.documents.view(one);
+  if (view === undefined) throw new Error('no view');
+  expect(shortOf(view.estimate)).toEqual([4, 6, 2]);
+  const recost = await opened.documents.recost(one);
+  expect(shortOf(recost(spec(5), undefined))).toEqual([4, 6, 5]);
+  const earlier = await opened.documents.estimateEarlier(one, bytesOf(spec(3)), undefined);
+  expect(shortOf(earlier)).toEqual([4, 6, 3]);
+  const changed = await opened.documents.recostScenario(one, view);
+  expect(shortOf(changed({ gpus: 2 }))).toEqual([2, 6, 2]);
+  expect(shortOf(changed({ batch: 9 }))).toEqual([4, 9, 2]);
+  // Of the framework, what is not changed is as the settings say.
+  opened.settings = { ...opened.settings, framework: 'horovod,fusion-mb=8' };
+  const others = await opened.documents.recostScenario(one, view);
+  expect(others({ gpus: 2 }).scenario?.framework).toEqual({ name: 'horovod', options: { 'fusion-mb': '8' } });
+  expect(others({ framework: 'mxnet' }).scenario?.framework).toMatchObject({ name: 'mxnet' });
+});
+
+/** Two models of one file, with one layer and with three. */
+const twoModels = `inputs: { x: 'float32[batch, 8]' }
+models:
+  small:
+    layers:
+      - a: Linear(8, 8)
+  large:
+    layers:
+      - a: Linear(8, 8)
+      - b: Linear(8, 8)
+      - c: Linear(8, 8)
+`;
+
+test.each([
+  ['small', 1],
+  ['large', 3],
+  [undefined, 1],
+])('of a file of several models, %s is costed', async (model, layers) => {
+  const { documents, write } = open();
+  write(one, twoModels);
+  await documents.view(one);
+  const recost = await documents.recost(one);
+  expect(shortOf(recost(twoModels, model))[2]).toBe(layers);
+  expect(shortOf(await documents.estimateEarlier(one, bytesOf(twoModels), model))[2]).toBe(layers);
+});
+
+test('what was measured of one model of a file is of no other', async () => {
+  const { documents, write } = open();
+  write(one, twoModels);
+  await documents.view(one);
+  documents.keepMeasured(one, 'large', () => ({ kind: 'stale', reason: 'the model changed' }));
+  write(one, twoModels);
+  const view = await documents.view(one);
+  if (view === undefined) throw new Error('no view');
+  const reasons = viewsOf(view).map(({ part, staleBenchmark }) => [part?.name, staleBenchmark]);
+  expect(reasons).toEqual([
+    ['small', undefined],
+    ['large', 'the model changed'],
+  ]);
+});
+
+test('a text that cannot be read is one model, whose measurements stay', async () => {
+  const { documents, write } = open();
+  write(one, '');
+  await documents.view(one);
+  documents.keepMeasured(one, undefined, () => ({ kind: 'stale', reason: 'the model changed' }));
+  write(one, '');
+  expect((await documents.view(one))?.staleBenchmark).toBe('the model changed');
 });

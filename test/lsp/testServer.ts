@@ -50,6 +50,8 @@ export interface TestClient {
   hintRefreshes: number;
   /** Options of what the server registered at run time. */
   readonly registered: unknown[];
+  /** What it asked of the editor, by request, but for files; registrations with what they are of. */
+  readonly asked: Set<string>;
   open(uri: string, languageId: string, text: string): Promise<void>;
   change(uri: string, version: number, text: string): Promise<void>;
   changeSettings(settings: Record<string, unknown>): Promise<void>;
@@ -67,6 +69,8 @@ export interface TestServerOptions {
   readonly pullsDiagnostics?: boolean;
   /** What the client can of edits of several files; left out, versions and new files. */
   readonly workspaceEdit?: object;
+  /** All that the client can, in the place of what is usual here. */
+  readonly capabilities?: object;
 }
 
 export async function startTestServer(options: TestServerOptions = {}): Promise<TestClient> {
@@ -107,6 +111,7 @@ export async function connect(
     settingsAsked: [],
     hintRefreshes: 0,
     registered: [],
+    asked: new Set(),
     open: (uri, languageId, text) =>
       connection.sendNotification('textDocument/didOpen', {
         textDocument: { uri, languageId, version: 1, text },
@@ -162,19 +167,32 @@ export async function connect(
     client.progress.push(params);
   });
   connection.onRequest('workspace/configuration', ({ items }: { items: { scopeUri?: string }[] }) => {
+    client.asked.add('workspace/configuration');
     client.settingsAsked.push(...items.map(({ scopeUri }) => scopeUri));
     return items.map(() => client.settings);
   });
   connection.onRequest('workspace/inlayHint/refresh', () => {
+    client.asked.add('workspace/inlayHint/refresh');
     client.hintRefreshes += 1;
     return null;
   });
-  connection.onRequest('workspace/codeLens/refresh', () => null);
-  connection.onRequest('workspace/workspaceFolders', () => [{ uri: 'file:///models', name: 'models' }]);
+  for (const method of ['workspace/codeLens/refresh', 'workspace/diagnostic/refresh']) {
+    connection.onRequest(method, () => {
+      client.asked.add(method);
+      return null;
+    });
+  }
+  connection.onRequest('workspace/workspaceFolders', () => {
+    client.asked.add('workspace/workspaceFolders');
+    return [{ uri: 'file:///models', name: 'models' }];
+  });
   connection.onRequest(
     'client/registerCapability',
-    ({ registrations }: { registrations: readonly { registerOptions?: unknown }[] }) => {
-      for (const { registerOptions } of registrations) client.registered.push(registerOptions);
+    ({ registrations }: { registrations: readonly { method: string; registerOptions?: unknown }[] }) => {
+      for (const { method, registerOptions } of registrations) {
+        client.asked.add(`register ${method}`);
+        client.registered.push(registerOptions);
+      }
       return null;
     },
   );
@@ -199,7 +217,7 @@ export async function connect(
   const answer = await connection.sendRequest<{ capabilities: unknown }>('initialize', {
     processId: null,
     rootUri: null,
-    capabilities: {
+    capabilities: options.capabilities ?? {
       ...(options.pullsDiagnostics ? { textDocument: { diagnostic: {} } } : {}),
       workspace: {
         configuration: true,

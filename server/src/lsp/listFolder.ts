@@ -9,7 +9,7 @@ import type { Platform } from './platform.ts';
 export type ListFolder = (uri: string) => Promise<readonly FolderEntry[]>;
 
 export function folderLister(
-  connection: Connection,
+  connection: Pick<Connection, 'sendRequest'>,
   platform: Platform,
   clientReads: () => boolean,
 ): ListFolder {

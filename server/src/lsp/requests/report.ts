@@ -11,6 +11,7 @@ import { type MeasuredPart, renderHtml } from '../../estimate/report/renderHtml.
 import { renderMarkdown } from '../../estimate/report/renderMarkdown.ts';
 import { renderTable } from '../../estimate/report/renderTable.ts';
 import type { Report } from '../../estimate/report/report.ts';
+import { throughputText } from '../../estimate/report/summary.ts';
 import { renderScalingMarkdown, renderScalingText } from '../../estimate/scaling/renderScaling.ts';
 import { scaleEstimate } from '../../estimate/scaling/scaleEstimate.ts';
 import { renderOverlayHtml, renderScalingHtml } from '../../estimate/scaling/scalingPage.ts';
@@ -19,7 +20,7 @@ import { triedCurves } from '../../estimate/what-if/triedCurves.ts';
 import { tryScenario } from '../../estimate/what-if/tryScenario.ts';
 import { whatIfChoices } from '../../estimate/what-if/whatIfChoices.ts';
 import { type ModelView, viewOfModel } from '../../language/modelView.ts';
-import { formatRate } from '../../model/format.ts';
+import { atMost, formatRate } from '../../model/format.ts';
 import type { StepCost } from '../../model/stepCost.ts';
 import type { Steps } from '../../model/steps.ts';
 import { makeReport, type ReportParams, type ReportResult, type TriedScenario } from '../../protocol.ts';
@@ -95,10 +96,12 @@ function triedOf(
   { cost }: ModelEstimate,
   values: Readonly<Record<string, string>>,
 ): TriedScenario {
-  const { throughput, tokenThroughput } = report.totals;
+  const { throughput, tokenThroughput, time } = report.totals;
   const [step] = glanceAt(report);
   const rate =
-    tokenThroughput == null ? formatRate(throughput ?? Number.NaN) : formatRate(tokenThroughput, 'tokens');
+    tokenThroughput == null || report.decoding !== undefined
+      ? throughputText(report)
+      : atMost(formatRate(tokenThroughput, 'tokens'), time.exact);
   return {
     label: labelOf(values),
     result: throughput === null ? `${step?.value}` : `${step?.value}, ${rate}`,
