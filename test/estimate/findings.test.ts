@@ -18,57 +18,11 @@ import { slowNetwork } from '../../server/src/estimate/findings/slowNetwork.ts';
 import { slowStart } from '../../server/src/estimate/findings/slowStart.ts';
 import { smallMessages } from '../../server/src/estimate/findings/smallMessages.ts';
 import { unsupportedPrecision } from '../../server/src/estimate/findings/unsupportedPrecision.ts';
-import { memoryOf } from '../../server/src/estimate/memory/memoryOf.ts';
-import { reservedMemory } from '../../server/src/estimate/memory/reservedMemory.ts';
-import { messageCosts } from '../../server/src/estimate/messageCosts.ts';
 import { transferTime } from '../../server/src/estimate/parallel/transferTime.ts';
-import { timelineOf, timesAlone } from '../../server/src/estimate/plan/plannedTimes.ts';
-import { planStep } from '../../server/src/estimate/plan/planStep.ts';
 import { stepLimit } from '../../server/src/estimate/stepLimit.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
 import { bytes, bytesPerSecond, seconds } from '../../server/src/model/units.ts';
-
-const spec = 'inputs: { x: "float32[batch, 1024]" }\nlayers:\n  - fc: Linear(1024) * 8\n';
-
-function stepOf(request: ScenarioRequest): EstimatedStep {
-  const { training, scenario, cluster, issues } = estimateModel(openLayerSpec(spec, 'm.layers.yaml'), [
-    request,
-  ]);
-  if (training === undefined || scenario === undefined || cluster === undefined)
-    throw new Error(JSON.stringify(issues));
-  const plan = planStep(training, scenario, cluster);
-  const timeline = timelineOf(plan, 'middle');
-  const memory = memoryOf(plan);
-  return {
-    plan,
-    timeline,
-    memory,
-    alone: timesAlone(plan, 'middle').step,
-    reserved: () => reservedMemory(plan, memory.peak),
-    messages: messageCosts(plan, timeline),
-    exact: true,
-  };
-}
-
-/** The step with these seconds, and others of the timeline as they were. */
-function lasting(
-  step: EstimatedStep,
-  times: Partial<
-    Record<
-      | 'step'
-      | 'exposedTime'
-      | 'forwardTime'
-      | 'backwardTime'
-      | 'updateTime'
-      | 'hostTime'
-      | 'exposedInputTime',
-      number
-    >
-  >,
-): EstimatedStep {
-  const given = Object.fromEntries(Object.entries(times).map(([name, time]) => [name, seconds(time)]));
-  return { ...step, timeline: { ...step.timeline, ...given } };
-}
+import { lasting, stepOf } from '../support/estimatedStep.ts';
 
 /** The step with one route for all messages, of one stage that takes these times. */
 function sending(
