@@ -17,6 +17,7 @@ const oneByOne: ReadonlySet<string> = new Set([
   'assumed-maximum',
   'weight-norm',
   'cosine-similarity',
+  'recurrent-cell',
 ]);
 
 const folder = resolve(import.meta.dirname, '../composites');

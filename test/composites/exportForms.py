@@ -2,8 +2,8 @@
 
 Each form stands between two linear layers. It is exported by the TorchScript exporter and by the default one
 (`torch.export`), at several opsets; opsets that give the same graph share the file of the lowest. FOLDER gets models
-without weights, binary because ONNX text has no metadata of nodes, and `exports.json`: the bytes that autograd keeps for backward in fp32 on the CPU, weights left out,
-and what cannot be exported. torch 2.13, onnx 1.23.
+without weights, binary because ONNX text has no metadata of nodes, and `exports.json`: the bytes that autograd keeps for backward in fp32 on the CPU, weights left out
+(cells of recurrent layers as on a GPU, `scripts/measured/onGpu.py`), and what cannot be exported. torch 2.13, onnx 1.23.
 """
 
 from __future__ import annotations
@@ -15,9 +15,12 @@ import tempfile
 import warnings
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts" / "measured"))
+
 import onnx
 import torch
 import torch.nn.functional as F
+from onGpu import cells_on_gpu
 from torch import nn
 
 warnings.filterwarnings("ignore")
@@ -70,6 +73,19 @@ class PlainLayerNorm(nn.Module):
 class NewGELU(nn.Module):
     def forward(self, x):
         return 0.5 * x * (1.0 + torch.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * torch.pow(x, 3.0))))
+
+
+class WrittenCell(nn.Module):
+    """An LSTM cell of linear layers, as people write one."""
+
+    def __init__(self):
+        super().__init__()
+        self.of_input, self.of_state = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(WIDTH, 4 * WIDTH)
+
+    def forward(self, x, state, cell):
+        taken, kept, added, given = (self.of_input(x) + self.of_state(state)).chunk(4, 1)
+        cell = kept.sigmoid() * cell + taken.sigmoid() * added.tanh()
+        return given.sigmoid() * cell.tanh()
 
 
 call = lambda x, module: module(x)
@@ -138,6 +154,9 @@ FORMS = {
             x.view(4, 4, 64, 16), *(n * x.view(4, 4, 64, 16)[:, :1] for n in (2, 3))
         ).view(ROWS, WIDTH)
     ),
+    "lstm-cell": lambda: Around(lambda x, cell: cell(x, (x * x, x - 1))[0], nn.LSTMCell(WIDTH, WIDTH)),
+    "lstm-cell-written": lambda: Around(lambda x, cell: cell(x, x * x, x - 1), WrittenCell()),
+    "gru-cell": lambda: Around(lambda x, cell: cell(x, x * x), nn.GRUCell(WIDTH, WIDTH)),
     "std": lambda: Around(lambda x: x / (x.std(-1, keepdim=True) + 1e-3)),
 }
 
@@ -152,8 +171,10 @@ def saved_bytes(model, x) -> int:
             kept[storage.data_ptr()] = storage
         return tensor
 
+    undo = cells_on_gpu()
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t):
         out = model(x)
+    undo()
     del out
     return sum(storage.nbytes() for storage in kept.values())
 

@@ -51,6 +51,9 @@ const otherRatios: Readonly<Record<string, number>> = {
   // The same operators as of `F.layer_norm`: assumed to be one kernel.
   'layer-norm-written-legacy13': 0.755,
   'layer-norm-var-legacy13': 0.755,
+  // Nothing in the file tells it from a cell that a model writes out.
+  'lstm-cell-legacy13': 0.555,
+  'gru-cell-legacy13': 0.733,
   // It names the difference from the mean; most programs write it twice, and TorchScript merges them (`graph/assumed-calls`).
   'layer-norm-written-legacy18': 1.249,
   // On the CPU several kernels; on a GPU `_fused_rms_norm`, which keeps the input and a statistic of each row.
@@ -101,6 +104,11 @@ test.each<readonly [string, ...string[]]>([
   ['rms-norm-module-dynamo18', 'rms-norm one 7'],
   ['rms-norm-llama-legacy13', 'rms-norm several 9'],
   ['rms-norm-llama-dynamo18', 'rms-norm several 7'],
+  ['lstm-cell-dynamo18', 'recurrent-cell one 11'],
+  ['lstm-cell-legacy13', 'recurrent-cell several 11'],
+  ['lstm-cell-written-dynamo18', 'recurrent-cell several 11'],
+  ['gru-cell-dynamo18', 'recurrent-cell one 12'],
+  ['gru-cell-legacy13', 'recurrent-cell several 12'],
   ['group-norm-legacy13', 'group-norm assumed-one 4'],
   ['group-norm-module-dynamo18', 'group-norm one 4'],
   ['instance-norm-legacy13'],

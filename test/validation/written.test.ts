@@ -76,7 +76,6 @@ const names: Readonly<
 /** Why a quantity differs without a word; `model export`, or `model` for all exports. */
 const untold =
   'no ONNX file records `requires_grad`; the report says that all parameters are taken as trained';
-const cell = 'a recurrent cell: the CPU keeps other tensors than its equations';
 const layer = 'a recurrent layer: the CPU keeps other tensors than cuDNN';
 const bag = 'CUDA keeps the bag of each row, the CPU does not';
 const product = "products inside the function, which PyTorch's counter does not see, stand in the file";
@@ -92,7 +91,6 @@ const otherwise: Readonly<Record<string, string>> = {
   'capsnet legacy': 'the exporter records no `detach`, and nothing in the file shows one',
   charcnntagger: layer,
   'checkpointed legacy': 'the TorchScript exporter records no checkpoint, and nothing in the file shows one',
-  convlstmmix: cell,
   'data2vec default': 'a parameter that a write spreads over rows is stored as these rows',
   'diagonal legacy': 'indices of the diagonal are in a branch of the file',
   dlrmbag: bag,
@@ -108,14 +106,12 @@ const otherwise: Readonly<Record<string, string>> = {
   'perceptual unoptimized': untold,
   'performer legacy': 'the exporter stores a buffer like a parameter, and its name says neither',
   pointsets: product,
-  recurrenta2c: cell,
   seq2seq: layer,
-  slots: cell,
   'textcnn default': untold,
   'textcnn unoptimized': untold,
   'twicehead legacy': merged,
   weightedbag: bag,
-  worldmodel: cell,
+  'worldmodel default': 'zeros of two states, which the exporter merges, are taken for weights',
 };
 
 const truthOf = ({ model }: Row) => {

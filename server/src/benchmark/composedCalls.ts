@@ -131,6 +131,7 @@ function callOfComposite(training: TrainingGraph, composite: Composite): CallOfC
     case 'assumed-maximum':
     case 'weight-norm':
     case 'cosine-similarity':
+    case 'recurrent-cell':
       // The runner has no rule of it: its operators are run one by one.
       return undefined;
     case 'log-sigmoid':

@@ -25,6 +25,7 @@ export type CompositeKind =
   | 'assumed-maximum'
   | 'weight-norm'
   | 'cosine-similarity'
+  | 'recurrent-cell'
   | 'glu'
   | 'layer-norm'
   | 'rms-norm'
@@ -71,9 +72,9 @@ export interface KernelsOfPass {
 
 /**
  * What autocast runs the call in that a composite was: `fp32` casts what it reads, `fp32-result` reads it as it is, `promote` takes
- * the widest, weights too. No list names the others (aten/src/ATen/autocast_mode.h).
+ * the widest, weights too, and `half` casts to half precision. No list names the others (aten/src/ATen/autocast_mode.h).
  */
-export type CallAutocast = 'fp32' | 'fp32-result' | 'promote';
+export type CallAutocast = 'fp32' | 'fp32-result' | 'promote' | 'half';
 
 export interface Composite extends CompositeMatch {
   readonly kind: CompositeKind;

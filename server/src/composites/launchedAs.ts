@@ -20,8 +20,12 @@ export function launchedAs(
   match: CompositeMatch,
   originOf: (index: number) => OperatorOrigin,
 ): LaunchedAs {
-  // What takes one of several results, as of a split, computes nothing and is no call of its own.
-  const origins = match.operators.map(originOf).filter(({ call }) => call?.function !== takesResult);
+  // What takes one of several results, as of a split, computes nothing and is no call of its own; what optimizers join says nothing.
+  const origins = match.operators
+    .map(originOf)
+    .filter(({ call, moduleClass, layer }) =>
+      call === undefined ? moduleClass !== undefined || layer !== undefined : call.function !== takesResult,
+    );
   const [first] = origins;
   if (first === undefined) return match.launchedAs;
   const calls = origins.flatMap(({ call }) => call ?? []);

@@ -18,6 +18,7 @@ import { layerNorm } from './layerNorm.ts';
 import { logSigmoid } from './logSigmoid.ts';
 import { mish } from './mish.ts';
 import { pairwiseDistances } from './pairwiseDistances.ts';
+import { gruCell, lstmCell } from './recurrentCell.ts';
 import { rmsNorm } from './rmsNorm.ts';
 import { roll } from './roll.ts';
 import { rsqrt } from './rsqrt.ts';
@@ -31,6 +32,8 @@ import { weightNorm } from './weightNorm.ts';
 
 export const compositePatterns: readonly CompositePattern[] = [
   attention,
+  lstmCell,
+  gruCell,
   groupNorm,
   layerNorm,
   rmsNorm,

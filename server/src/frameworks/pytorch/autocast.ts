@@ -18,6 +18,7 @@ import { isMatmulClass, type OperatorCost } from '../../operators/definition.ts'
 import { hasTrait } from '../../operators/operatorFacts.ts';
 import { definitionOf } from '../../operators/registry.ts';
 import { CastsByHand } from './castsByHand.ts';
+import { isConvertedMask } from './convertedMasks.ts';
 import { biasedMatmul } from './foldedBias.ts';
 import type { FusedGroup } from './fusedGroups.ts';
 import { isNarrowProduct, type NarrowScaling } from './narrowProducts.ts';
@@ -95,7 +96,12 @@ export function assignTypes(
     const group = groups.get(index);
     const own = precisionOf(index);
     mixed ||= isMixed(own);
-    const known = group && groupTypes.get(group);
+    const known =
+      group === undefined
+        ? isMixed(own) && isConvertedMask(training, operator, groups)
+          ? ofCalledAttention
+          : undefined
+        : groupTypes.get(group);
     // What a group gives was cast as what goes into it.
     if (known !== undefined) casts.follow(operator);
     const asked =
@@ -120,6 +126,9 @@ export function assignTypes(
   });
   return { operators, elementBytes, mixed, castsByHand: isWholeHalf };
 }
+
+/** What a call of attention makes of its mask. */
+const ofCalledAttention: OperatorType = { dtype: 'fp32', bytesPerElement: 2, mixed: true };
 
 const withCast = (
   operator: Operator,
@@ -224,6 +233,8 @@ function typeOfCall(
       return { dtype: 'fp32', bytesPerElement: 4, mixed: true };
     case 'fp32-result':
       return { dtype: 'fp32', bytesPerElement: 4, mixed: true, readsAsStored: true };
+    case 'half':
+      return { dtype: 'fp32', bytesPerElement: 2, mixed: true };
     case 'promote':
       return { dtype: 'fp32', bytesPerElement: promoted(training, inputs, elementBytes), mixed: true };
     case undefined:

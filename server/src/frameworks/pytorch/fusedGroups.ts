@@ -107,6 +107,7 @@ const kernelsOfComposites: Partial<Readonly<Record<CompositeKind, FusedGroup['ki
   'assumed-maximum': 'elementwise',
   'weight-norm': 'elementwise',
   'cosine-similarity': 'elementwise',
+  'recurrent-cell': 'elementwise',
   glu: 'elementwise',
   'layer-norm': 'normalization',
   'group-norm': 'normalization',

@@ -157,6 +157,7 @@ function keptOf(
   learned: readonly string[],
 ): readonly string[] {
   if (kind === 'attention' || composite?.keeps === 'both') return [...inputs, ...outputs];
+  if (composite?.kind === 'recurrent-cell') return [...inputs, ...namesOf(composite.roles.next)];
   if (composite?.keeps === 'nothing' || composite?.keeps === 'positions') return [];
   if (composite?.keeps === 'result') return outputs;
   if (composite?.keeps === 'inputs') return inputs;
@@ -167,6 +168,8 @@ function keptOf(
     ? learned
     : distinct([composite?.roles.input ?? first, ...learned]);
 }
+
+const namesOf = (name: string | undefined): readonly string[] => (name === undefined ? [] : [name]);
 
 interface GatheredTensor {
   readonly elements: number;
@@ -240,6 +243,10 @@ function statisticsOf(
     const size = bytes(2 * bytesPerElement * elements + 4 * bytesPerElement * rows);
     return [{ key: `${group.operators[0]}/divided`, bytes: size, weightCopy: false }];
   }
+  if (group.composite?.kind === 'recurrent-cell') {
+    const size = bytes(gatesKept(training, group) * bytesPerElement);
+    return [{ key: `${group.operators[0]}/gates`, bytes: size, weightCopy: false }];
+  }
   if (group.kind === 'elementwise') return [];
   const { operators } = training.analysis.graph;
   const softmax = group.operators.find((index) => operators[index]?.type === 'Softmax');
@@ -254,6 +261,12 @@ function statisticsOf(
       weightCopy: false,
     },
   ];
+}
+
+/** Elements of what PyTorch calls the workspace of a cell: four gates, or three with the state and a part of its product. */
+function gatesKept(training: TrainingGraph, { composite }: FusedGroup): number {
+  const state = entryAt(training.tensors, composite?.roles.result ?? '').elements;
+  return (composite?.name === 'LSTMCell' ? 4 : 5) * state;
 }
 
 const rowsOf = (tensor: BoundTensor | undefined): number =>
