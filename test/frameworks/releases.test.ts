@@ -25,6 +25,10 @@ test.each([
   ['deepspeed-zero', '1.12', { 'allgather-bucket-size': '5e8', weights: 'half-with-copy' }],
   ['deepspeed-zero', '1.13', { 'allgather-bucket-size': 'all' }],
   ['megatron', '1.13', { 'optimizer-kernels': 'fused', attention: 'fused' }],
+  // Its loss was not compiled in December 2024 (pytorch/torchtitan, pull request 755).
+  ['torchtitan', '2.6', { 'compile-loss': 'false', 'optimizer-kernels': 'fused' }],
+  ['torchtitan', '2.7', { 'compile-loss': 'true' }],
+  ['pytorch-fsdp', '2.6', { 'compile-loss': 'true' }],
   ['megatron', '2.0', { 'batch-us': '4000' }],
   ['megatron', '2.1', { 'batch-us': '0' }],
 ])('%s of PyTorch %s', (name, torch, expected) => {

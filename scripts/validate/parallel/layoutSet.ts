@@ -3,6 +3,7 @@
 import { openLayerSpec } from '../../../server/src/analysis/openModel.ts';
 import type { ClusterProfile } from '../../../server/src/hardware/clusterProfile.ts';
 import type { ScenarioRequest } from '../../../server/src/model/scenario.ts';
+import type { StepCost } from '../../../server/src/model/stepCost.ts';
 import { type MeasuredRow, numberIn } from '../../measured/readMeasured.ts';
 import { type ParallelRow, predictRow } from './parallelRow.ts';
 
@@ -14,6 +15,8 @@ export type LayoutCase =
       readonly spec: string;
       readonly cluster: ClusterProfile;
       readonly request: ScenarioRequest;
+      /** What is compared with `peak_memory_gb`; left out, the peak of the GPU that needs the most. */
+      readonly peakOf?: (cost: StepCost) => number;
     }
   | { readonly left: string };
 
@@ -43,7 +46,7 @@ export function judgeLayouts({ title, cases, overOneGpu }: LayoutSet): JudgedLay
     if ('left' in each) return leave(each.left);
     const model = opened.get(each.spec) ?? openLayerSpec(each.spec, 'model.layers.yaml');
     opened.set(each.spec, model);
-    const predicted = predictRow(each.row, model, each.cluster, each.request);
+    const predicted = predictRow(each.row, model, each.cluster, each.request, each.peakOf);
     return predicted.length === 0 ? leave('refused') : predicted;
   });
   if (overOneGpu === undefined) return { title, rows, left };

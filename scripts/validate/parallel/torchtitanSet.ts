@@ -1,6 +1,6 @@
-/** torchtitan's own measurements, on H100 with 96 GB of HBM2e and 500 W. Its memory is what the allocator reserved, which is judged
- * elsewhere (`peaks.ts`). */
+/** torchtitan's own measurements, on H100 with 96 GB of HBM2e and 500 W. Its memory is what the allocator reserved. */
 
+import type { StepCost } from '../../../server/src/model/stepCost.ts';
 import { type MeasuredRow, numberIn } from '../../measured/readMeasured.ts';
 import { machine } from '../scaling/clusters.ts';
 import type { LayoutCase, LayoutSet } from './layoutSet.ts';
@@ -50,7 +50,9 @@ export const torchtitanSet = (rows: readonly MeasuredRow[]): LayoutSet => ({
         micro_batch: String(microBatch),
         grad_accum: String(local / microBatch),
         step_s: String((numberIn(row, 'global_batch') * seq) / tokens),
+        peak_memory_gb: row.memory_gib ? String((numberIn(row, 'memory_gib') * 2 ** 30) / 1e9) : '',
       },
+      peakOf: reservedAtMost,
       spec: llamaSpec({ ...model, seq, vocabulary: 128256 }),
       cluster: machine(row.gpu === 'H200' ? 'dgx-h200' : 'h100-96gb-node'),
       request: {
@@ -67,6 +69,10 @@ export const torchtitanSet = (rows: readonly MeasuredRow[]): LayoutSet => ({
     };
   }),
 });
+
+/** Where the allocator would take more than the GPU has, it gives back what it holds and takes what is there. */
+const reservedAtMost = ({ totals: { memory } }: StepCost): number =>
+  Math.min(memory.reserved.high, (memory.capacity ?? Infinity) - memory.context);
 
 /** Of PyTorch, by the month in the name of the file: nightly builds before 2.6 in December 2024, before 2.8 in June 2025. */
 const releaseOf = ({ file = '' }: MeasuredRow): string => (file.includes('202412') ? '2.6' : '2.8');

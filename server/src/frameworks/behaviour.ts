@@ -113,6 +113,8 @@ export interface LoweredOperator {
   readonly saved: readonly KeptTensor[];
   /** One kernel by assumption: what it is, and the kernels where the model writes it out. */
   readonly assumed?: AssumedKernel;
+  /** Made by its forward for itself, beside its outputs and what it keeps, and gone when it has run. */
+  readonly forwardTemporary?: Bytes;
   /** Made by its backward for itself, beside the gradients that it hands on, and gone when it has run. */
   readonly backwardTemporary?: Bytes;
   /** Made again in backward, and held until backward has passed the operator. */

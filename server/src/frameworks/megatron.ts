@@ -59,7 +59,14 @@ const batchWait: Estimate<Seconds> = {
   low: microseconds(2000),
   high: microseconds(8000),
 };
-const decided: readonly string[] = ['gradients', 'weights', 'reentrant', 'in-place', 'memory-format'];
+const decided: readonly string[] = [
+  'cross-entropy',
+  'gradients',
+  'weights',
+  'reentrant',
+  'in-place',
+  'memory-format',
+];
 
 const autoOrNumber = (text: string): string | undefined =>
   text === 'auto' || positiveNumber(text) === undefined ? undefined : 'auto or a positive number';
@@ -177,7 +184,8 @@ export const megatron: FrameworkEntry = {
         ]),
         false,
         megatronLaunch,
-        true,
+        // `vocab_parallel_cross_entropy` of megatron/core/tensor_parallel/cross_entropy.py casts scores to fp32.
+        { fusedByHand: true, widensScores: true },
       );
     const [eager, narrow] = [eagerWith('fp32-sums'), eagerWith('new')];
     const sumBytes = (precision: Precision): number =>

@@ -45,6 +45,7 @@ import {
   releaseOption,
   sharesRows,
 } from './pytorch/releases.ts';
+import { crossEntropyOption, scorePartsOf } from './pytorch/scoresInParts.ts';
 import { wireBytes, wireOption } from './wireType.ts';
 
 /** Options of PyTorch, whatever sends its gradients. */
@@ -52,6 +53,7 @@ export const eagerOptions: readonly FrameworkOption[] = [
   releaseOption,
   compileOption,
   compileLossOption,
+  crossEntropyOption,
   {
     name: 'optimizer-kernels',
     default: 'foreach',
@@ -268,7 +270,7 @@ export function eagerPytorch(
   options: ReadonlyMap<string, string>,
   casts = options.get('weights') === 'fp32',
   usualLaunch: Estimate<Seconds> = eagerLaunch,
-  fusedByHand = false,
+  { fusedByHand = false, widensScores = false }: { fusedByHand?: boolean; widensScores?: boolean } = {},
 ): Pick<
   FrameworkBehaviour,
   | 'launch'
@@ -314,8 +316,10 @@ export function eagerPytorch(
       channelsLast,
       inPlace,
       wholeHalf: !casts,
+      widensScores,
       compiled: mode !== undefined,
       compilesLoss: options.get('compile-loss') === 'true',
+      scoreParts: scorePartsOf(options),
       reentrant,
       fusedByHand,
     }),

@@ -16,12 +16,19 @@ import type { FrameworkEntry } from './frameworkEntry.ts';
 import { type FullSharding, fsdpExchange, fsdpInference, waysOf } from './fsdpExchange.ts';
 import type { AskedLayout, TensorOverlap } from './layoutRules.ts';
 import { oneOf } from './options.ts';
+import { type ChangedDefault, releaseOptionWith } from './pytorch/releases.ts';
 import { eagerOptionsWith, eagerPytorch } from './pytorchDdp.ts';
 import { bytesPerElementOf } from './pytorchFsdp.ts';
 
 const ownDefaults: Readonly<Record<string, string>> = { 'optimizer-kernels': 'fused', 'clip-norm': 'true' };
 /** FSDP2 decides them. */
-const decided: readonly string[] = ['gradients', 'weights'];
+const decided: readonly string[] = ['cross-entropy', 'gradients', 'weights'];
+
+/**
+ * Its loss was compiled with the blocks until builds of PyTorch failed on it in December 2024, and again later: pytorch/torchtitan,
+ * pull requests 642 and 755.
+ */
+const lossOfDecember: ChangedDefault = { option: 'compile-loss', now: 'true', was: 'false', until: '2.7' };
 
 export const torchtitan: FrameworkEntry = {
   name: 'torchtitan',
@@ -72,14 +79,18 @@ export const torchtitan: FrameworkEntry = {
         'true: collectives of tensor parallelism run in pieces beside products, within a node; needs compile (enable_async_tensor_parallel)',
       expects: oneOf('true', 'false'),
     },
-    ...eagerOptionsWith(ownDefaults, decided),
+    releaseOptionWith([lossOfDecember]),
+    ...eagerOptionsWith(ownDefaults, [...decided, 'torch']),
   ],
   contradiction: (options) =>
     options.get('async-tensor-parallel') === 'true' && options.get('compile') !== 'true'
       ? '`async-tensor-parallel` needs `compile`, as in torchtitan; set it to true'
       : undefined,
   create: (options) => ({
-    ...eagerPytorch(new Map([...options, ['weights', 'fp32'], ['gradients', 'new']]), false),
+    // `cross_entropy_loss` of torchtitan/components/loss.py casts scores to fp32.
+    ...eagerPytorch(new Map([...options, ['weights', 'fp32'], ['gradients', 'new']]), false, undefined, {
+      widensScores: true,
+    }),
     name: 'torchtitan',
     handleGradients: (group, pass, precision) =>
       group.gpus === 1 && pass.adds

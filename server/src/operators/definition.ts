@@ -387,6 +387,8 @@ export interface KnownCost {
   readonly saved: readonly SavedTensor[];
   /** What a reader must know of the number: which branch was counted. */
   readonly note?: string;
+  /** Of a loss: each of several workers has the scores of some classes. */
+  readonly dividesClasses?: true;
 }
 
 export interface UnknownCost {

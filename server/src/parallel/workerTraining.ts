@@ -172,6 +172,7 @@ const sharesOf = (parts: readonly DividedPart[]) =>
     shared,
     factor.inputs,
     factor.outputs,
+    factor.classes,
   ]);
 
 /** The cost of an operator on blocks of its tensors. */
@@ -194,7 +195,7 @@ function costOfBlock(
       return block;
     });
   const { gradientOf } = analysis.costing.gradients;
-  return definition.cost(
+  const cost = definition.cost(
     makeCostContext({
       opset: operator.opset ?? opsetOf(analysis.graph.operatorSets, operator.domain),
       inputs: blocks(operator.inputs, (factor) => factor.inputs),
@@ -220,6 +221,9 @@ function costOfBlock(
       training: training.requiresGradient.size > 0,
     }),
   );
+  return cost.kind === 'known' && parts.some(({ factor }) => factor.classes === true)
+    ? { ...cost, dividesClasses: true }
+    : cost;
 }
 
 function dividedAttributes(

@@ -8,7 +8,7 @@ import { formatBytes, formatPercent } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { type Bytes, bytes } from '../../model/units.ts';
 import { memoryOf } from '../memory/memoryOf.ts';
-import { isLong, placeableBatch } from '../memory/placeableBatch.ts';
+import { isLong } from '../memory/placeableBatch.ts';
 import {
   fitsAtBest,
   isFarBelow,
@@ -21,8 +21,10 @@ import { tightestGpu } from '../memory/tightestGpu.ts';
 import { type HeldTables, heldTables } from '../plan/heldTables.ts';
 import { timesOf } from '../plan/plannedTimes.ts';
 import type { StepPlan } from '../plan/stepPlan.ts';
-import { fittingBatch, recost } from '../recost.ts';
+import { recost } from '../recost.ts';
 import type { EstimatedStep } from './estimatedStep.ts';
+import { scoresAdvice } from './scoresAdvice.ts';
+import { needsText, placeable } from './whatFits.ts';
 
 export function outOfMemory({ plan, memory, reserved, timeline }: EstimatedStep): readonly Finding[] {
   if (fitsAtBest(memory, reserved)) return [];
@@ -31,9 +33,10 @@ export function outOfMemory({ plan, memory, reserved, timeline }: EstimatedStep)
   const batch = placeable(plan, memory, room);
   const { title } = tightestGpu(plan);
   const advice = [
-    ...checkpointAdvice(plan, memory, timeline.step),
+    ...checkpointAdvice(plan, memory, batch, timeline.step),
     ...shardingAdvice(plan, memory),
-    ...narrowStateAdvice(plan, memory),
+    ...scoresAdvice(plan, memory, batch),
+    ...narrowStateAdvice(plan, memory, batch),
   ];
   return [
     {
@@ -66,19 +69,13 @@ export function shortageText(
   return `${who} needs ${formatBytes(withRuntime(reserved ?? peak))}; ${gpu} has ${formatBytes(capacity)}. Tensors need ${formatBytes(peak)}${places}, driver and framework ${formatBytes(runtimeReserve)}`;
 }
 
-/** The largest batch found that is not out of memory itself; of a long step the largest whose tensors fit. */
-function placeable(plan: StepPlan, memory: StepMemory, room: number): number {
-  const most = fittingBatch(plan, memory, room);
-  if (isLong(plan)) return most;
-  return placeableBatch(plan, most, {
-    room,
-    fits: (reserved) => reserved.fitsIn(room),
-    taken: (reserved) => reserved.bounds.high,
-  });
-}
-
 /** Where blocks repeat and keep all that backward needs: what it takes to keep only what goes into them. */
-function checkpointAdvice(plan: StepPlan, memory: StepMemory, step: number): readonly string[] {
+function checkpointAdvice(
+  plan: StepPlan,
+  memory: StepMemory,
+  batch: number,
+  step: number,
+): readonly string[] {
   const { scenario, training } = plan;
   const room = memory.capacity - runtimeReserve;
   if (scenario.mode !== 'training' || (scenario.checkpoint ?? 'none') !== 'none') return [];
@@ -90,20 +87,12 @@ function checkpointAdvice(plan: StepPlan, memory: StepMemory, step: number): rea
   const less = memoryOf(after);
   // Marks of layers have it already.
   if (less.peak >= memory.peak) return [];
-  const needs = needsText(after, less);
+  const needs = needsText(after, less, batch);
   if (needs === undefined) return [];
   const longer = step > 0 ? timesOf(after, 'middle').step / step - 1 : 0;
   return [
     `keep only the inputs of its ${blocks} blocks (checkpoint: block), which ${needs} and takes ${formatPercent(longer)} longer at the same batch`,
   ];
-}
-
-/** What a changed step needs where it fits, else the batch with which it does; `undefined` where none does. */
-function needsText(after: StepPlan, memory: StepMemory): string | undefined {
-  const room = memory.capacity - runtimeReserve;
-  if (memory.peak <= room) return `needs ${formatBytes(withRuntime(memory.peak))}`;
-  const batch = placeable(after, memory, room);
-  return batch === 0 ? undefined : `lets a batch of ${batch} fit`;
 }
 
 /** Where every GPU keeps all of the model: what shards of it would leave on each. */
@@ -122,7 +111,7 @@ function shardingAdvice(plan: StepPlan, memory: StepMemory): readonly string[] {
 }
 
 /** Where the moments of Adam are in the way: what is left of them in 8 bits. */
-function narrowStateAdvice(plan: StepPlan, memory: StepMemory): readonly string[] {
+function narrowStateAdvice(plan: StepPlan, memory: StepMemory, batch: number): readonly string[] {
   const { scenario, exchange } = plan;
   const { optimizer, framework, mode, parallel } = scenario;
   const room = memory.capacity - runtimeReserve;
@@ -136,7 +125,7 @@ function narrowStateAdvice(plan: StepPlan, memory: StepMemory): readonly string[
   const after = recost(plan, { optimizer: 'adamw-8bit' });
   if (after === undefined) return [];
   const less = memoryOf(after);
-  const needs = needsText(after, less);
+  const needs = needsText(after, less, batch);
   if (needs === undefined) return [];
   return [
     `keep the moments in 8 bits (optimizer: adamw-8bit), ${formatBytes(less.optimizerState)} instead of ${formatBytes(memory.optimizerState)}, which ${needs}`,

@@ -83,6 +83,10 @@ export function forwardMemory(
       else recorder?.keep(index, recorder.take(bytes));
     }
     unkept[index] = live;
+    if (kernels?.forwardTemporary !== undefined) {
+      recorder?.give(recorder.take(kernels.forwardTemporary));
+      unkept[index] = live + kernels.forwardTemporary;
+    }
     for (const name of dying[index] ?? nothing) {
       const value = values.get(name);
       if (value === undefined || kept.has(name)) continue;

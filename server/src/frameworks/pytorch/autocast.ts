@@ -71,6 +71,8 @@ export interface TypeOptions {
    * `model.to(bfloat16)`, and with FSDP's `MixedPrecision(param_dtype=bfloat16)`.
    */
   readonly wholeHalf?: boolean;
+  /** With `wholeHalf`: losses take their scores in fp32, whatever the program says. */
+  readonly widensScores?: boolean;
   /** Casts of weights are remembered for a step, as autocast of PyTorch does. */
   readonly remembersCasts?: boolean;
   /** Who casts what products in fp8 read; left out, torchao in eager mode. */
@@ -108,7 +110,9 @@ export function assignTypes(
       known ??
       (isMixed(own)
         ? isWholeHalf
-          ? halfType(training.costs[index], own, group)
+          ? widensLoss(operator, options)
+            ? { dtype: 'fp32', bytesPerElement: 4, mixed: false }
+            : halfType(training.costs[index], own, group)
           : withCast(
               operator,
               autocastType(training, operator, training.costs[index], own, elementBytes, group),
@@ -149,6 +153,10 @@ function narrowGiven({ analysis }: TrainingGraph, elementBytes: Map<string, numb
   for (const { name } of analysis.frozen) elementBytes.set(name, 2);
   for (const name of analysis.graph.inputs) elementBytes.set(name, 2);
 }
+
+/** A loss whose scores the program or the framework casts to fp32. */
+const widensLoss = (operator: Operator, { widensScores }: TypeOptions): boolean =>
+  hasTrait(operator, 'loss-of-scores') && (widensScores === true || operator.widensScores === true);
 
 /** Every tensor is narrow; what is no matmul computes in fp32 inside its kernel. */
 function halfType(

@@ -10,15 +10,17 @@ import type { KernelWork } from '../../hardware/kernelWork.ts';
 import { bytes } from '../../model/units.ts';
 import { hasTrait } from '../../operators/operatorFacts.ts';
 import type { LoweredOperator } from '../behaviour.ts';
+import { dividedCrossEntropy } from './dividedCrossEntropy.ts';
 import { type EagerStep, noKernels, storedBytesPerElement, type TypedOperator } from './eagerStep.ts';
 import { castKernel, elementwiseKernel } from './elementwiseKernel.ts';
 
 /** `undefined` for other operators; `own` is what the definition says of this one, without casts. */
 export function lowerCrossEntropy(
   step: EagerStep,
-  { operator, type, environment }: TypedOperator,
+  typed: TypedOperator,
   own: Pick<LoweredOperator, 'forward' | 'backwardData' | 'saved'>,
 ): LoweredOperator | undefined {
+  const { operator, type, environment, cost } = typed;
   const { training, types, mode } = step;
   const [scores = ''] = operator.inputs;
   const elements = training.tensors.get(scores)?.elements;
@@ -26,9 +28,12 @@ export function lowerCrossEntropy(
   if (!hasTrait(operator, 'loss-of-scores') || elements === undefined || whole === undefined)
     return undefined;
   const given = types.mixed ? storedBytesPerElement(step, scores) : type.bytesPerElement;
+  const learns = mode === 'training' && own.backwardData.length > 0;
   // In fp32 by its own line, or by a program that casts the scores itself.
   const isWide = operator.widensScores === true || !type.mixed;
   const stored = isWide ? Math.max(given, type.bytesPerElement) : given;
+  if (cost.dividesClasses === true && !step.fusedByHand)
+    return dividedCrossEntropy({ ...typed, elements, given, stored, learns, rows: whole }, own.saved);
   const isCast = stored !== type.bytesPerElement;
   const cast = (before: number, after: number): readonly KernelWork[] =>
     before === after ? noKernels : [castKernel(elements, before, after, environment)];
@@ -37,7 +42,6 @@ export function lowerCrossEntropy(
     bytes: bytes(operands * stored * elements),
     launches,
   });
-  const learns = mode === 'training' && own.backwardData.length > 0;
   return {
     dtype: type.dtype,
     bytesPerElement: type.bytesPerElement,

@@ -17,6 +17,8 @@ export interface EagerStep extends ViewStorage {
   /** Activations that can be computed in place are. */
   readonly inPlace: boolean;
   readonly remembersCasts: boolean;
+  /** Kernels that stand for several of PyTorch's, as in Megatron-LM. */
+  readonly fusedByHand: boolean;
 }
 
 export interface TypedOperator {

@@ -28,6 +28,7 @@ import { operatorLowering } from './lowerOperator.ts';
 import { withoutMadeMasks } from './madeMasks.ts';
 import { operatorKernels } from './operatorKernels.ts';
 import { recompute } from './recompute.ts';
+import { type ScoreParts, scoresInParts } from './scoresInParts.ts';
 import { isView, type ViewStorage, viewStorage } from './viewStorage.ts';
 
 export function lowerEager(
@@ -42,15 +43,17 @@ export function lowerEager(
   return { operators: recompute(training, operators, recomputed, stored, options.reentrant ?? false) };
 }
 
-type EagerOptions = TypeOptions & { readonly reentrant?: boolean };
+type EagerOptions = TypeOptions & { readonly reentrant?: boolean; readonly scoreParts?: ScoreParts };
 
 /** Before anything is computed again, found once for all that may be: what is kept changes no kernel. */
 const summedOperators = memoizeRecent(
   (training: TrainingGraph, { precision, mode, options }: EagerQuestion): SummedOperators => {
     const { operators, groups, environmentOf, stored } = eagerOperators(training, precision, mode, options);
-    if (mode === 'inference') return { operators, stored };
+    const parts = options.scoreParts ?? 'whole';
+    if (mode === 'inference') return { operators: scoresInParts(training, operators, parts), stored };
     const added = addGradientSums(training, operators, groups, environmentOf);
-    return { operators: options.fusedByHand === true ? fuseByHand(training, added) : added, stored };
+    const fused = options.fusedByHand === true ? fuseByHand(training, added) : added;
+    return { operators: scoresInParts(training, fused, parts), stored };
   },
   isSameContent,
   2,
@@ -111,8 +114,8 @@ export function eagerOperators(
     inOrder: ({ index }) => groups.get(index)?.kind === 'normalization',
     liesLast: (name) => last.has(name),
   });
-  const { inPlace = false, remembersCasts = false } = options;
-  const step: EagerStep = { training, types, mode, inPlace, remembersCasts, ...views };
+  const { inPlace = false, remembersCasts = false, fusedByHand = false } = options;
+  const step: EagerStep = { training, types, mode, inPlace, remembersCasts, fusedByHand, ...views };
   const environmentOf = environments(options.channelsLast, last, mode, precision, options);
   const castsOf = inputCasts(step);
   const lowerOperator = operatorLowering(step, groups, options.narrowScaling ?? 'eager', castsOf);

@@ -17,7 +17,7 @@ import type { FusedGroup } from './fusedGroups.ts';
 import { instructionsOfGroup } from './instructionBound.ts';
 
 /** A member of a group that is not the one that stands for it. */
-export const absorbed = (type: OperatorType): LoweredOperator => ({
+export const absorbed = (type: Pick<OperatorType, 'dtype' | 'bytesPerElement'>): LoweredOperator => ({
   dtype: type.dtype,
   bytesPerElement: type.bytesPerElement,
   view: true,

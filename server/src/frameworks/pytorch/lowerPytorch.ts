@@ -10,10 +10,12 @@ import { prefersChannelsLast } from './compiled/prefersChannelsLast.ts';
 import { eagerOperators, lowerEager } from './lowerEager.ts';
 import type { NarrowScaling } from './narrowProducts.ts';
 import { recompute } from './recompute.ts';
+import { type ScoreParts, scoresInParts } from './scoresInParts.ts';
 
 export interface PytorchOptions extends TypeOptions {
   readonly compiled: boolean;
   readonly compilesLoss: boolean;
+  readonly scoreParts: ScoreParts;
   /** Whether checkpoints compute a block again to its end. */
   readonly reentrant: boolean;
   /** Where nothing is compiled: kernels that stand for several of PyTorch's, as in Megatron-LM. */
@@ -47,7 +49,15 @@ function lowerPytorch(
   const copied = !options.channelsLast && prefersChannelsLast(training, mode);
   const channelsLast = options.channelsLast || copied;
   const eager = eagerOperators(training, precision, mode, { ...options, channelsLast });
-  const { operators } = lowerCompiled(training, eager, mode, { channelsLast, copied }, options.compilesLoss);
+  const compilesLoss = options.compilesLoss || options.scoreParts === 'chunked';
+  const compiled = lowerCompiled(
+    training,
+    eager,
+    mode,
+    { channelsLast, copied },
+    compilesLoss && options.scoreParts !== 'fused-linear',
+  );
+  const operators = scoresInParts(training, compiled.operators, options.scoreParts);
   if (mode === 'inference' || recomputed === undefined) return { operators };
   return { operators: recompute(training, operators, recomputed, eager.stored, options.reentrant) };
 }

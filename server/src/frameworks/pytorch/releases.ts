@@ -29,7 +29,7 @@ const releases = [
 ] as const;
 type Release = (typeof releases)[number];
 
-interface ChangedDefault {
+export interface ChangedDefault {
   readonly option: string;
   /** Of the newest release. A framework with another default set it itself, and a release changes nothing of it. */
   readonly now: string;
@@ -118,7 +118,8 @@ const isBefore = (release: Release, other: Release): boolean =>
 
 const releaseOf = (torch: string | undefined): Release => releases.find((each) => each === torch) ?? newest;
 
-export const releaseOption: FrameworkOption = {
+/** Of a framework whose own defaults changed with the releases of PyTorch that it ran on. */
+export const releaseOptionWith = (own: readonly ChangedDefault[]): FrameworkOption => ({
   name: 'torch',
   default: newest,
   documentation:
@@ -127,7 +128,7 @@ export const releaseOption: FrameworkOption = {
   sets: (text) => {
     const release = releaseOf(text);
     // Later lines of an option are of later releases: the first that holds is the default of this one.
-    const held = changedDefaults.filter(({ until }) => isBefore(release, until));
+    const held = [...changedDefaults, ...own].filter(({ until }) => isBefore(release, until));
     return new Map(held.toReversed().map(({ option, now, was }) => [option, { now, was }]));
   },
   refuses: (text, option) => {
@@ -135,7 +136,9 @@ export const releaseOption: FrameworkOption = {
     const missing = newOptions.find((each) => each.option === option && isBefore(release, each.since));
     return missing && `${missing.what} came with PyTorch ${missing.since}, and \`torch\` is ${release}`;
   },
-};
+});
+
+export const releaseOption: FrameworkOption = releaseOptionWith([]);
 
 const isFrom = (torch: string | undefined, since: Release): boolean => !isBefore(releaseOf(torch), since);
 
