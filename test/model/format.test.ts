@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   atLeast,
+  atMost,
   formatBandwidth,
   formatBytes,
   formatCount,
@@ -63,6 +64,9 @@ describe('numbers as people read them', () => {
     [formatSpread({ low: 0.9, high: 1.1 }), '± 10 %'],
     [atLeast('8.18 GFLOP', false), '≥ 8.18 GFLOP'],
     [atLeast('8.18 GFLOP', true), '8.18 GFLOP'],
+    // What is unknown is no bound.
+    [atLeast(formatTime(null), false), '?'],
+    [atMost(formatRate(null), false), '?'],
     [significant(Number.POSITIVE_INFINITY), '∞'],
     [significant(0.000123456), '0.000123'],
     [significant(99.96), '100'],

@@ -129,12 +129,12 @@ const tableColumns: readonly (Column & { readonly cell: (row: SweepRow) => strin
   {
     title: 'step',
     align: 'right',
-    cell: ({ step, exact }) => atLeast(formatTime(step), exact || step === null),
+    cell: ({ step, exact }) => atLeast(formatTime(step), exact),
   },
   {
     title: 'throughput',
     align: 'right',
-    cell: ({ throughput, exact }) => atMost(formatRate(throughput), exact || throughput === null),
+    cell: ({ throughput, exact }) => atMost(formatRate(throughput), exact),
   },
   { title: 'tokens', align: 'right', cell: ({ tokens }) => formatRate(tokens, 'tokens') },
   { title: 'exposed', align: 'right', cell: ({ exposed }) => formatTime(exposed) },

@@ -60,11 +60,14 @@ export function formatSpread({ low, high }: Range): string {
   return `± ${middle === 0 ? '0' : (((high - low) / 2 / middle) * 100).toFixed(0)} %`;
 }
 
-/** Marks a total that holds an unknown part: `≥ 8.18 GFLOP`. */
-export const atLeast = (text: string, exact: boolean): string => (exact ? text : `≥ ${text}`);
+/** Marks a total that holds an unknown part: `≥ 8.18 GFLOP`. One that is unknown itself bounds nothing. */
+export const atLeast = (text: string, exact: boolean): string => marked('≥', text, exact);
 
 /** What falls as an unknown part grows, such as a rate, is an upper bound. */
-export const atMost = (text: string, exact: boolean): string => (exact ? text : `≤ ${text}`);
+export const atMost = (text: string, exact: boolean): string => marked('≤', text, exact);
+
+const marked = (sign: string, text: string, exact: boolean): string =>
+  exact || text === unknownText ? text : `${sign} ${text}`;
 
 /** Three significant digits without exponent: `8.18`, `81.8`, `818`. */
 export function significant(value: number): string {

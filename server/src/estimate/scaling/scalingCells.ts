@@ -43,7 +43,7 @@ export function scalingColumns({ points, isStrong }: Scaling): readonly ScalingC
       stepRange === null ? '' : `${formatTime(stepRange.low)} to ${formatTime(stepRange.high)}`,
     ),
     right('communication', ({ communication, memoryExact }) =>
-      atLeast(formatTime(communication), memoryExact || communication === null),
+      atLeast(formatTime(communication), memoryExact),
     ),
     right('exposed', ({ exposedCommunication }) => formatTime(exposedCommunication)),
     right('throughput', ({ throughput, exact }) => atMost(formatRate(throughput), exact)),
