@@ -123,9 +123,17 @@ test('scores of all tokens are at no time in memory: the peak falls by more than
   expect((whole ?? 0) - (inParts ?? 0)).toBeGreaterThan(4 * scores);
 });
 
+test('a cap of the scores, as Gemma 2 has it, is part of the loss', () => {
+  const capped = [layers[0] ?? '', 'low: div(30)', 'bent: tanh()', 'cap: mul(30)', ...layers.slice(1)];
+  const [plain, own] = [layers, capped].map((each) => kernelsOf(inputs, each, half));
+  expect(own?.map(withoutIndex)).toEqual(plain?.map(withoutIndex));
+});
+
+const withoutIndex = (line: string): string => line.replace(/\d+\/gradient/g, 'gradient');
+
 test.each([
   ['a bias', ['head: Linear(64, 512) from tokens', ...layers.slice(1)]],
-  ['a cap of the scores', [layers[0] ?? '', 'cap: tanh()', ...layers.slice(1)]],
+  ['a tangent of unscaled scores', [layers[0] ?? '', 'cap: tanh()', ...layers.slice(1)]],
   ['another reader', [...layers, 'most: softmax(dim=-1) from rows']],
 ])('%s leaves the loss whole', (_, own) => {
   const lines = ['whole', 'fused-linear'].map((how) =>

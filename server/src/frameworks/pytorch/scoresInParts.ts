@@ -11,10 +11,10 @@
  */
 
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
-import { producerOf, readersOf } from '../../composites/flow.ts';
+import { producerOf, readersOf, scalarOf } from '../../composites/flow.ts';
 import type { KernelWork } from '../../hardware/kernelWork.ts';
 import { entryAt } from '../../model/at.ts';
-import { isWeight, type Operator } from '../../model/graph.ts';
+import { type Graph, isWeight, type Operator } from '../../model/graph.ts';
 import { type Bytes, bytes } from '../../model/units.ts';
 import { isMatmulClass, type RepeatedMatmul } from '../../operators/definition.ts';
 import { hasTrait } from '../../operators/operatorFacts.ts';
@@ -111,10 +111,36 @@ function projectionBehind(
         ? [{ loss, projection: operator, between }]
         : [];
     }
-    if (!arranges(operator)) return [];
-    between.push(operator.index);
-    [name] = operator.inputs;
+    const capped = cappedBy(graph, operator);
+    if (capped === undefined && !arranges(operator)) return [];
+    between.push(...(capped?.operators ?? [operator.index]));
+    name = capped === undefined ? operator.inputs[0] : capped.input;
   }
+}
+
+/**
+ * What ends in an operator that scales the tangent of scaled scores: Gemma 2 caps its scores so, which the kernel of the loss does
+ * itself (`softcap` of ops/cross_entropy.py).
+ */
+function cappedBy(
+  graph: Graph,
+  last: Operator,
+): { readonly operators: readonly number[]; readonly input: string | undefined } | undefined {
+  const tangent = producerOf(graph, scaledBy(graph, last));
+  if (tangent?.type !== 'Tanh' || readersOf(graph, tangent.outputs[0]).length !== 1) return undefined;
+  const first = producerOf(graph, tangent.inputs[0]);
+  const input = first && scaledBy(graph, first);
+  if (first === undefined || input === undefined || readersOf(graph, first.outputs[0]).length !== 1)
+    return undefined;
+  return { operators: [last.index, tangent.index, first.index], input };
+}
+
+/** What an operator multiplies by a known number, or divides by one. */
+function scaledBy(graph: Graph, operator: Operator): string | undefined {
+  if (operator.type !== 'Mul' && operator.type !== 'Div') return undefined;
+  const [left, right] = operator.inputs;
+  if (scalarOf(graph, right) !== undefined) return left;
+  return operator.type === 'Mul' && scalarOf(graph, left) !== undefined ? right : undefined;
 }
 
 const arranges = (operator: Operator): boolean =>
