@@ -108,3 +108,42 @@ test('numbers of names tell whether one dropout was called again, or all before 
 test('one loss that is added to itself stays one, and what it detaches is not trained', () => {
   expect(parametersWith('%mse_loss')).toEqual(['w']);
 });
+
+/**
+ * `(q + u) @ k + (q + v) @ p` with biases that are equal when the file is exported, behind a dropout: relative positions (Transformer-XL).
+ * `users`: the calls that read q, as they are recorded.
+ */
+function countsWith(users: number): readonly number[] {
+  const scores = call('matmul_1', 'matmul.default', '%transpose_1, %p_p');
+  const sketch = onnxModel({
+    inputs: ['x: float32[8, 8]', 'ratio: float32', 'training: bool'],
+    outputs: ['sum'],
+    initializers: ['w: float32[8, 8]', 'u: float32[8]', 'k: float32[8, 8]', 'p: float32[8, 8]'],
+    nodes: [
+      onnxNode('drop = Dropout(x, ratio, training)', {}, call('drop', 'native_dropout.default', '%x')),
+      onnxNode(
+        'linear = MatMul(drop, w)',
+        {},
+        called(
+          `%linear : [num_users=${users}] = call_function[target=torch.ops.aten.linear.default](args = (%drop, %p_w), kwargs = {})`,
+        ),
+      ),
+      onnxNode('add = Add(linear, u)', {}, call('add', 'add.Tensor', '%linear, %p_u')),
+      onnxNode('transpose = Transpose(add)', {}, call('transpose', 'transpose.int', '%add')),
+      onnxNode('matmul = MatMul(transpose, k)', {}, call('matmul', 'matmul.default', '%transpose, %p_k')),
+      onnxNode('matmul_1 = MatMul(transpose, p)', {}, scores),
+      onnxNode('sum = Add(matmul, matmul_1)', {}, call('sum', 'add.Tensor', '%matmul, %matmul_1')),
+    ],
+  });
+  const signature = ['w', 'u', 'k', 'p'].map((name) => `p_${name}: PARAMETER target="${name}"`).join('\n');
+  const metadata = new Map([['pkg.torch.export.ExportedProgram.graph_signature', signature]]);
+  const { graph } = analyzeOnnx({ ...sketch, graph: { ...sketch.graph, metadata } });
+  return ['Dropout', 'MatMul', 'Transpose'].map(
+    (type) => graph.operators.filter((operator) => operator.type === type).length,
+  );
+}
+
+test('what had another user was read again and not made again', () => {
+  expect(countsWith(2)).toEqual([1, 3, 2]);
+  expect(countsWith(1)).toEqual([2, 4, 2]);
+});

@@ -40,6 +40,14 @@ const relu = (users: number): Row => ['relu = Relu(linear)', `relu/${users} %lin
 const head = linear('linear_1', 'relu', 'head.weight');
 const pair = (second: string): Row => ['mul = Mul(linear_1, linear_1)', `mul/1 %linear_1, ${second}`];
 
+const split: Row = ['getitem, getitem_1 = Split(linear)', 'split/2 %linear'];
+/** The product of two calls of a function, of which the file has one. */
+const twiceOf = (value: string): readonly Row[] => [
+  [`tanh = Tanh(${value})`, `tanh/1 %${value}`],
+  ['mul = Mul(tanh, tanh)', 'mul/1 %tanh, %tanh_1'],
+];
+const sum = (value: string): Row => [`y = Add(${value}, getitem_1)`, `y/1 %${value}, %getitem_1`];
+
 const cases: readonly (readonly [string, readonly Row[], Readonly<Record<string, number>>])[] = [
   [
     'a head that is called twice on one value',
@@ -76,6 +84,16 @@ const cases: readonly (readonly [string, readonly Row[], Readonly<Record<string,
       ['y = Add(mul, relu)', 'y/1 %mul, %relu_1'],
     ],
     { MatMul: 1, Relu: 2, Tanh: 2 },
+  ],
+  [
+    'a function of one part of a split, where no name of the product before the split is missing',
+    [body, split, ...twiceOf('getitem'), linear('linear_1', 'mul', 'head.weight'), sum('linear_1')],
+    { MatMul: 2, Split: 1, Tanh: 2 },
+  ],
+  [
+    'the same where one is missing',
+    [body, split, ...twiceOf('getitem'), linear('linear_2', 'mul', 'head.weight'), sum('linear_2')],
+    { MatMul: 3, Split: 2, Tanh: 2 },
   ],
   [
     'a product with one that the exporter took out',

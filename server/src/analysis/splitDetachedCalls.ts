@@ -13,6 +13,7 @@ import type { OnnxGraph } from '../formats/onnx/syntax.ts';
 import type { FlatNode } from './expandFunctions.ts';
 import { isDetachment } from './recordedDetachments.ts';
 import { callOf, kindOf } from './recordedMerges.ts';
+import { mayBeMadeAgain, numberOf, type Program, recordedProgram, usersLeft } from './recordedProgram.ts';
 
 /** The same nodes where no such call was merged, or where calls are not recorded. */
 export function splitDetachedCalls(nodes: readonly FlatNode[], graph: OnnxGraph): readonly FlatNode[] {
@@ -29,7 +30,8 @@ export function splitDetachedCalls(nodes: readonly FlatNode[], graph: OnnxGraph)
     for (const output of flat.node.outputs) callOfResult.set(output, name);
   }
   const behind = callsBehind(members, callOfResult);
-  const wanted = new Map<string, Set<string>>();
+  const program = recordedProgram(nodes, graph, placeholders);
+  const wanted = new Map<string, Map<string, string>>();
   const instead = new Map<FlatNode, ReadonlyMap<number, string>>();
   for (const flat of nodes) {
     const call = callOf(flat.node);
@@ -45,12 +47,13 @@ export function splitDetachedCalls(nodes: readonly FlatNode[], graph: OnnxGraph)
           !present.has(name) && !members.has(name) && !placeholders.has(name) && isOfKind(name, input),
       );
       if (gone === undefined || others.length > 0) return;
-      wanted.set(input, (wanted.get(input) ?? new Set()).add(gone));
+      const names = wanted.get(input) ?? new Map<string, string>();
+      wanted.set(input, names.set(gone, names.get(gone) ?? call.name));
       instead.set(flat, new Map([...(instead.get(flat) ?? []), [position, gone]]));
     });
   }
   if (wanted.size === 0) return nodes;
-  const copies = furtherCopies(wanted, { members, callOfResult, behind });
+  const copies = furtherCopies(wanted, { members, callOfResult, behind, program });
   return nodes.flatMap((flat) => {
     const names = instead.get(flat);
     const inputs = flat.node.inputs.map((name, position) => names?.get(position) ?? name);
@@ -78,6 +81,7 @@ interface RecordedGraph {
   readonly callOfResult: ReadonlyMap<string, string>;
   /** Calls that give something else when they are made again. */
   readonly behind: ReadonlySet<string>;
+  readonly program: Program;
 }
 
 /** What was computed once more, and merged. */
@@ -87,20 +91,20 @@ interface FurtherCopy {
   readonly results: ReadonlyMap<string, string>;
 }
 
-/** The first copy of everything, the second, and so on. `wanted`: what is read of the copies of each result. */
+/** The first copy of everything, the second, and so on. `wanted`: what is read of the copies of each result, and by which call. */
 function furtherCopies(
-  wanted: ReadonlyMap<string, ReadonlySet<string>>,
+  wanted: ReadonlyMap<string, ReadonlyMap<string, string>>,
   graph: RecordedGraph,
 ): readonly FurtherCopy[] {
   const copies: { chain: Set<string>; results: Map<string, string> }[] = [];
   for (const [result, names] of wanted) {
-    const ordered = [...names].sort((left, right) => numberOf(left) - numberOf(right));
-    for (const [index, gone] of ordered.entries()) {
+    const ordered = [...names].sort(([left], [right]) => numberOf(left) - numberOf(right));
+    for (const [index, [gone, reader]] of ordered.entries()) {
       const copy = copies[index] ?? { chain: new Set(), results: new Map() };
       copies[index] = copy;
       copy.results.set(result, gone);
       const between = (numberOf(gone) - numberOf(result)) / (index + 1);
-      for (const call of chainOf(result, between, graph)) copy.chain.add(call);
+      for (const call of chainOf(result, between, reader, graph)) copy.chain.add(call);
     }
   }
   return copies;
@@ -113,7 +117,8 @@ function furtherCopies(
 function chainOf(
   result: string,
   between: number,
-  { members, callOfResult, behind }: RecordedGraph,
+  reader: string,
+  { members, callOfResult, behind, program }: RecordedGraph,
 ): ReadonlySet<string> {
   const follow = (call: string | undefined, reach: 'all' | 'behind' | 'nearest', found: Set<string>) => {
     if (call === undefined || found.has(call) || (reach !== 'all' && !behind.has(call))) return found;
@@ -121,8 +126,14 @@ function chainOf(
     const own = members.get(call) ?? [];
     if (readsDetached(own) || (reach === 'nearest' && own.some(drawsNumbers))) return found;
     for (const { node } of own)
-      for (const input of node.inputs) follow(callOfResult.get(input), reach, found);
+      for (const input of node.inputs) if (wasMadeAgain(input)) follow(callOfResult.get(input), reach, found);
     return found;
+  };
+  /** What has a user that the file lacks was read once more, and not made. */
+  const wasMadeAgain = (name: string): boolean => {
+    const left = usersLeft(name, program);
+    const call = program.calls.get(callOfResult.get(name) ?? '');
+    return left === undefined ? call !== undefined && mayBeMadeAgain(call, reader, program) : left <= 0;
   };
   const start = callOfResult.get(result);
   const isShort = (calls: ReadonlySet<string>): boolean =>
@@ -146,12 +157,6 @@ function callsBehind(
 }
 
 const isOfKind = (name: string, other: string): boolean => kindOf(name) === kindOf(other);
-
-/** `linear` is the first of its kind, `linear_1` the second (torch.fx, `_Namespace.create_name`). */
-const numberOf = (name: string): number => {
-  const number = /_(\d+)$/.exec(name)?.[1];
-  return number === undefined ? 0 : Number(number);
-};
 
 /** Optimizers merge equal dropouts as if they drew the same numbers; they leave other generators alone. */
 const drawsNumbers = ({ node }: FlatNode): boolean => node.type === 'Dropout';

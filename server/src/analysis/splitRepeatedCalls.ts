@@ -8,12 +8,19 @@
  * that the file lacks was read by the call that is gone, of any other value there was a second one.
  */
 
-import { argumentsOfCall, placeholdersOfProgram } from '../formats/onnx/recordedCalls.ts';
-import type { OnnxGraph, OnnxNode } from '../formats/onnx/syntax.ts';
+import { placeholdersOfProgram } from '../formats/onnx/recordedCalls.ts';
+import type { OnnxGraph } from '../formats/onnx/syntax.ts';
 import { moduleOfName } from '../model/tensorNames.ts';
 import type { FlatNode } from './expandFunctions.ts';
-import { argumentsOfInputs, callsOf, isDetachment } from './recordedDetachments.ts';
+import { isDetachment } from './recordedDetachments.ts';
 import { callOf, kindOf } from './recordedMerges.ts';
+import {
+  mayBeMadeAgain,
+  type Program,
+  type RecordedCall,
+  recordedProgram,
+  usersLeft,
+} from './recordedProgram.ts';
 
 /**
  * The same nodes where no such call is missing, or where calls are not recorded. `lost`: modules with parameters of which the file
@@ -41,79 +48,6 @@ export function splitRepeatedCalls(
     const own = names === undefined ? flat : { ...flat, node: { ...flat.node, inputs } };
     return [own, ...(copies.behind.get(flat) ?? [])];
   });
-}
-
-interface RecordedCall {
-  readonly name: string;
-  readonly members: readonly FlatNode[];
-  /** What it reads, as the program names it. */
-  readonly read: readonly string[];
-  /** How many calls read its result. */
-  readonly users: number | undefined;
-}
-
-interface Program {
-  readonly calls: ReadonlyMap<string, RecordedCall>;
-  /** The call that a value of the file is a result of. */
-  readonly makerOf: ReadonlyMap<string, RecordedCall>;
-  /** Calls of the file that read a value by its name. */
-  readonly readersOf: ReadonlyMap<string, ReadonlySet<string>>;
-  /** The value of the file that stands where a call reads one that is gone. */
-  readonly standInOf: ReadonlyMap<string, ReadonlyMap<string, string>>;
-  /** All names that the file has something of. */
-  readonly present: ReadonlySet<string>;
-}
-
-function recordedProgram(
-  nodes: readonly FlatNode[],
-  graph: OnnxGraph,
-  placeholders: ReadonlyMap<string, string>,
-): Program {
-  const stored = new Set([
-    ...graph.initializers.map(({ name }) => name),
-    ...nodes.flatMap(({ node }) => (node.type === 'Constant' ? node.outputs : [])),
-  ]);
-  const members = new Map<string, FlatNode[]>();
-  const present = new Set<string>(placeholders.keys());
-  for (const { name } of graph.inputs) present.add(name);
-  for (const flat of nodes) {
-    for (const name of flat.node.outputs) present.add(name);
-    const name = callOf(flat.node)?.name;
-    if (name === undefined) continue;
-    present.add(name);
-    members.set(name, [...(members.get(name) ?? []), flat]);
-  }
-  const calls = new Map<string, RecordedCall>();
-  const makerOf = new Map<string, RecordedCall>();
-  const readersOf = new Map<string, Set<string>>();
-  for (const [name, own] of members) {
-    const [first] = own;
-    if (first === undefined) continue;
-    const read = argumentsOfCall(first.node) ?? [];
-    const call: RecordedCall = { name, members: own, read, users: usersOf(first.node) };
-    calls.set(name, call);
-    for (const { node } of own) for (const output of node.outputs) makerOf.set(output, call);
-    for (const argument of new Set(read)) {
-      const readers = readersOf.get(argument) ?? new Set<string>();
-      readersOf.set(argument, readers.add(name));
-    }
-  }
-  const standInOf = new Map<string, Map<string, string>>();
-  for (const { first, members: own } of callsOf(nodes)) {
-    const name = callOf(first.node)?.name;
-    const read = (argumentsOfCall(first.node) ?? []).filter((each) => !placeholders.has(each));
-    if (name === undefined || read.every((each) => present.has(each))) continue;
-    const argumentOf = argumentsOfInputs({ first, members: own }, read, stored);
-    if (argumentOf === undefined) continue;
-    for (const { node } of own) {
-      node.inputs.forEach((input, index) => {
-        const argument = argumentOf(input, index);
-        if (argument === undefined || argument === input || present.has(argument)) return;
-        standInOf.set(name, (standInOf.get(name) ?? new Map<string, string>()).set(argument, input));
-      });
-    }
-  }
-  return { calls, makerOf, readersOf, standInOf, present };
 }
 
 interface MissingResult {
@@ -158,13 +92,6 @@ function isSecondCall(gone: string, value: string, program: Program): boolean {
 const mayDoNothing =
   /^(_?to(_copy)?|alias|clone|contiguous|convert_element_type.*|expand|reshape|view|_unsafe_view|slice|permute|transpose|t|squeeze|unsqueeze|flatten|select|pad|constant_pad_nd|mul|div|add|sub|pow|clamp|cat|repeat|dropout|detach|lift_fresh_copy|getitem)$/;
 
-/** Users that a value was recorded with and that the file does not have; `undefined` where they are not recorded. */
-function usersLeft(value: string, { makerOf, readersOf }: Program): number | undefined {
-  const maker = makerOf.get(value);
-  if (maker?.users === undefined || maker.name !== value) return undefined;
-  return maker.users - (readersOf.get(value)?.size ?? 0);
-}
-
 interface Copies {
   /** Operators of calls that are gone, by the operator of the call in the file that they stand behind. */
   readonly behind: ReadonlyMap<FlatNode, readonly FlatNode[]>;
@@ -190,14 +117,15 @@ function copiesOf(
   /** Second calls that read a value of the file itself. */
   const reading = new Map<string, number>();
 
-  const write = (call: RecordedCall, value: string, name: string, depth: number): void => {
+  /** `reader`: the call of the file that reads what the whole chain gives. */
+  const write = (call: RecordedCall, value: string, name: string, reader: string, depth: number): void => {
     names.add(name);
     const standIns = program.standInOf.get(call.name);
     const inputs = new Map<string, string>();
     const read = new Map<string, string>(renamed(call));
     for (const argument of new Set(call.read)) {
       const given = standIns?.get(argument) ?? argument;
-      const other = argumentOf(call, argument, given, depth);
+      const other = argumentOf(call, argument, given, reader, depth);
       if (other === argument) continue;
       read.set(argument, other);
       inputs.set(given, other);
@@ -213,13 +141,23 @@ function copiesOf(
   };
 
   /** What the second call reads where `call` reads `argument`, for which the file has `given`. */
-  const argumentOf = (call: RecordedCall, argument: string, given: string, depth: number): string => {
+  const argumentOf = (
+    call: RecordedCall,
+    argument: string,
+    given: string,
+    reader: string,
+    depth: number,
+  ): string => {
     const maker = program.makerOf.get(given);
     if (maker === undefined || depth > deepest) return argument;
     const others = reading.get(given) ?? 0;
     const left = usersLeft(given, program);
-    const goneReaders = given === argument ? 0 : 1;
-    if (left === undefined ? (program.readersOf.get(argument)?.size ?? 0) > 1 : left - goneReaders > others) {
+    const goneReaders = given === argument || isDetachment(argument) ? 0 : 1;
+    const isRead =
+      left === undefined
+        ? (program.readersOf.get(argument)?.size ?? 0) > 1 || !mayBeMadeAgain(maker, reader, program)
+        : left - goneReaders > others;
+    if (isRead) {
       reading.set(given, others + 1);
       // A second call that read what was detached too would be no other than the first.
       return isDetachment(argument) ? given : argument;
@@ -233,7 +171,7 @@ function copiesOf(
     }
     const name = `${given}@${known.length + 1}`;
     twins.set(given, [...known, { name, serves: new Set([call.name]) }]);
-    write(maker, given, name, depth + 1);
+    write(maker, given, name, reader, depth + 1);
     return name;
   };
 
@@ -245,7 +183,9 @@ function copiesOf(
   }
   for (const [name, value] of gone) {
     const maker = program.makerOf.get(value);
-    if (maker !== undefined && !names.has(name)) write(maker, value, name, 0);
+    const reader = missing.find((each) => each.name === name)?.reader.node;
+    const call = reader === undefined ? undefined : callOf(reader)?.name;
+    if (maker !== undefined && call !== undefined && !names.has(name)) write(maker, value, name, call, 0);
   }
   return { behind, names };
 }
@@ -289,11 +229,6 @@ function copyOf(
     },
   };
 }
-
-const usersOf = ({ metadata }: OnnxNode): number | undefined => {
-  const users = /^%\w+ : \[num_users=(\d+)\]/.exec(metadata.get('pkg.torch.onnx.fx_node') ?? '')?.[1];
-  return users === undefined ? undefined : Number(users);
-};
 
 /**
  * Names the parameters of a second call: those of a lost module with the same last names, whose path ends as that of the call's
