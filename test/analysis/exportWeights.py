@@ -1,7 +1,7 @@
 """Writes models whose weights exporters store otherwise than the program has them: `python exportWeights.py FOLDER`.
 
 Tied and untied output layers, layers that begin alike, a layer called twice, a recurrent one too, blocks that are one (ALBERT), equal normalizations of one input, normalizations with and without weights, tables that are not trained, tables
-that are looked up by constants. Each is written by
+that are looked up by constants, queries that are learned. Each is written by
 PyTorch's exporters; FOLDER gets the models and `parameters.json`, PyTorch's own count of parameters. torch 2.13, onnx 1.23.
 """
 
@@ -206,6 +206,26 @@ class Unscaled(nn.Module):
         return self.last(self.inner(torch.relu(self.first(x))))
 
 
+class Seeds(nn.Module):
+    """Learned queries for each sample (Perceiver; DETR; Lee et al., arXiv 1810.00825), and packed weights of attention that begin alike."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.queries = nn.Parameter(torch.randn(1, 3, WIDTH))
+        self.token = nn.Parameter(torch.zeros(1, 1, WIDTH))
+        self.cross = nn.ModuleList([nn.MultiheadAttention(WIDTH, 2, batch_first=True) for _ in range(3)])
+        self.mixed = nn.MultiheadAttention(WIDTH, 2, batch_first=True)
+        for attention in [*self.cross, self.mixed]:
+            nn.init.normal_(attention.out_proj.bias)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        queries = self.queries.expand(x.shape[0], -1, -1)
+        queries = queries + self.cross[0](queries, x, x)[0]
+        x = x + self.cross[1](x, queries, queries)[0]
+        x = x + self.mixed(x, x, x)[0]
+        return self.cross[2](self.token.repeat(x.shape[0], 1, 1), x, x)[0]
+
+
 def copies() -> nn.Module:
     """`nn.TransformerEncoder` copies the layer that it is given."""
     return nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2)
@@ -226,6 +246,7 @@ MODELS = {
     "computed": (Computed, (values,)),
     "normed": (Normed, (values,)),
     "unscaled": (Unscaled, (values,)),
+    "seeds": (Seeds, (values,)),
     "sentences": (Sentences, (values, values[:, 1:])),
 }
 EXPORTS = {
@@ -239,7 +260,7 @@ EXPORTS = {
 
 # What is kept beside each operator; the other models show what is done without recorded calls.
 KEPT = ("name_scopes", "class_hierarchy")
-CALLS = {name: ("fx_node",) for name in ("repeated", "merged", "unscaled")}
+CALLS = {name: ("fx_node",) for name in ("repeated", "merged", "unscaled", "seeds")}
 
 
 def main(folder: Path) -> None:

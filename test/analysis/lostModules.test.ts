@@ -1,9 +1,13 @@
 /** Parameters of the exported program that no operator of the file reads. */
 
 import { expect, test } from 'vitest';
+import { analyzeOnnx } from '../../server/src/analysis/analyzeOnnx.ts';
 import { lostModules } from '../../server/src/analysis/restoration/lostModules.ts';
 import { lostProjections } from '../../server/src/analysis/restoration/lostProjections.ts';
+import type { OnnxModel } from '../../server/src/formats/onnx/syntax.ts';
 import { onnxModel } from '../support/onnxModel.ts';
+
+const issueOf = (model: OnnxModel) => lostModules(model, analyzeOnnx(model));
 
 /** Two normalizations of one input, merged where `isMerged`, and attention whose `out_proj` its module reads by itself. */
 function fileOf(isMerged: boolean, signature: boolean) {
@@ -88,7 +92,7 @@ test.each([
   ['modules with operators, or read by attention, are not', false, true, undefined],
   ['nothing is said where no parameters are recorded', true, false, undefined],
 ] as const)('%s', (_, isMerged, signature, module) => {
-  const issue = lostModules(fileOf(isMerged, signature));
+  const issue = issueOf(fileOf(isMerged, signature));
   expect(issue?.message.match(/first those of `(.*?)`/)?.[1]).toBe(module);
   expect(issue?.code).toBe(module === undefined ? undefined : 'graph/lost-modules');
 });
@@ -146,6 +150,36 @@ test.each([
     lost: 'shared',
   },
 ])('where calls are recorded: $name', ({ calls, parameters, lost }) => {
-  const issue = lostModules(fileOfCalls(calls, parameters));
+  const issue = issueOf(fileOfCalls(calls, parameters));
   expect(issue?.message.match(/first those of `(.*?)`/)?.[1]).toBe(lost);
+});
+
+test.each([
+  {
+    name: 'a scale of 1, which the exporter takes out',
+    calls: { fc: ['fc.weight'] },
+    parameters: ['fc.weight', 'fc.scale'],
+    message: 'The parameter `fc.scale` is read by',
+  },
+  {
+    name: 'several',
+    calls: { fc: ['fc.weight'] },
+    parameters: ['fc.weight', 'fc.scale', 'fc.shift'],
+    message: '2 parameters, first `fc.scale`, are read by',
+  },
+  {
+    name: 'beside a module',
+    calls: { fc: ['fc.weight'] },
+    parameters: ['fc.weight', 'fc.scale', 'norm.weight'],
+    message: 'Parameters of 1 module, first those of `norm`, and 1 more, are read by',
+  },
+  {
+    name: 'another name of a tied weight',
+    calls: { embed: ['head.weight'], head: ['head.weight', 'head.bias'] },
+    parameters: ['embed.weight', 'head.weight', 'head.bias'],
+    message: undefined,
+  },
+])('parameters of modules with operators: $name', ({ calls, parameters, message }) => {
+  const issue = issueOf(fileOfCalls(calls, parameters));
+  expect(issue?.message.slice(0, message?.length)).toBe(message);
 });

@@ -274,6 +274,22 @@ test('bags of a table keep which rows they have, rows added to others are kept w
   expect(kept.map(({ bytes }) => Number(bytes))).not.toContain(4 * 64 * 32);
 });
 
+test('real numbers that a view takes from complex ones are copied for a product as real ones', () => {
+  const text = `<ir_version: 10, opset_import: ["" : 20, "layercost" : 1]>
+g (float[2, 32, 8, 4, 2] x, float[64] w) => (y) {
+  rows = Constant<value_ints = [2, 32, 64]>() given = Reshape(x, rows) made = LayerNormalization(given, w, w)
+  pairs = Constant<value_ints = [2, 32, 8, 4, 2]>() split = Reshape(made, pairs)
+  z = layercost.ComplexView<kind = "as-complex">(split) turned = Mul(z, z)
+  real = layercost.ComplexView<kind = "as-real">(turned)
+  heads = Constant<value_ints = [2, 32, 8, 8]>() q = Reshape(real, heads)
+  swapped = Transpose<perm = [0, 2, 1, 3]>(q) across = Transpose<perm = [0, 1, 3, 2]>(swapped)
+  y = MatMul(swapped, across)
+}`;
+  const kept = operatorsOf(text, 'fp32').flatMap((operator) => operator?.saved ?? []);
+  const copies = kept.filter(({ key }) => key.startsWith('swapped:'));
+  expect(copies.map(({ bytes }) => Number(bytes))).toEqual([4 * 2 * 32 * 64]);
+});
+
 test('indices that are stored are not kept, however an export joins them', () => {
   const text = [
     'name: biases',

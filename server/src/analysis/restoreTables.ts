@@ -56,8 +56,9 @@ function restore(
 ): Restored | undefined {
   if (origin?.repeats === undefined) return undefined;
   const { repeats, foldedFrom: _, ...known } = origin;
-  const { isBroadcast, lookup } = repeats;
-  const slice = isBroadcast ? [1, ...dimensions.slice(1)] : dimensions;
+  const { broadcastAxis, lookup } = repeats;
+  const isBroadcast = broadcastAxis !== undefined;
+  const slice = dimensions.map((size, axis) => (axis === broadcastAxis ? 1 : size));
   const width = slice[lookup?.axis ?? 0] ?? 1;
   const isCertain = lookup === undefined || isTableOfOffsets(lookup.distinct, countElements(slice) / width);
   // A table that nothing is recorded of may be computed, but for the one form that programs train.
@@ -66,7 +67,11 @@ function restore(
     return undefined;
   const trained = lookup === undefined ? slice : [lookup.distinct, width];
   const before = tables.get(origin.parameter ?? name);
-  const isOther = before !== undefined && before.dimensions.join() !== trained.join();
+  const isSame = before !== undefined && before.dimensions.join() === trained.join();
+  // The same parameter in front of what reads it turned: `[1, 4, 32]` as it is, `[4, 1, 32]` for attention.
+  const isView =
+    before !== undefined && !isSame && wideOf(before.dimensions).join() === wideOf(trained).join();
+  const isOther = before !== undefined && !isSame && !isView;
   const table: TensorLiteral = {
     name: origin.parameter === undefined || isOther ? `${name} (table)` : origin.parameter,
     elementType,
@@ -77,6 +82,12 @@ function restore(
   const initializers = before === undefined || isOther ? [table] : [];
   const nodes: Restored['nodes'][number][] = [];
   let source = table.name;
+  if (isView) {
+    const shape = integers(`${name} (view of)`, [trained.length], trained);
+    initializers.push(shape);
+    source = `${name} (view)`;
+    nodes.push(operator('Reshape', [table.name, shape.name], source));
+  }
   if (lookup !== undefined) {
     const others = slice.filter((_size, index) => index !== lookup.axis);
     const indices = integers(`${name} (indices)`, [...others, 1]);
@@ -98,6 +109,8 @@ function restore(
   }
   return { initializers, nodes };
 }
+
+const wideOf = (dimensions: readonly number[]): readonly number[] => dimensions.filter((size) => size !== 1);
 
 const operator = (type: string, inputs: readonly string[], output: string): Restored['nodes'][number] => ({
   type,

@@ -5,11 +5,14 @@ import { joinFurtherCalls } from './joinFurtherCalls.ts';
 import { joinRecurrentWeights } from './joinRecurrentWeights.ts';
 import { joinTiedWeights } from './joinTiedWeights.ts';
 import { restoreTables } from './restoreTables.ts';
+import { splitMergedParts } from './splitMergedParts.ts';
 import { splitMergedViews } from './splitMergedViews.ts';
 import { splitMergedWeights } from './splitMergedWeights.ts';
 
 /** The graph with a weight for each parameter of the program; the same objects where nothing is to be done. */
 export const restoreWeights = (stored: StoredGraph): StoredGraph =>
   restoreTables(
-    joinTiedWeights(joinFurtherCalls(splitMergedWeights(splitMergedViews(joinRecurrentWeights(stored))))),
+    joinTiedWeights(
+      joinFurtherCalls(splitMergedWeights(splitMergedParts(splitMergedViews(joinRecurrentWeights(stored))))),
+    ),
   );

@@ -25,6 +25,8 @@ import { isAnonymousTensor, isBufferName } from '../model/tensorNames.ts';
 import { inputOf, isWeightInput } from '../operators/operatorFacts.ts';
 import { calledModules } from './calledModules.ts';
 import type { FlatNode, StoredGraph } from './expandFunctions.ts';
+import { sourceOf } from './sourceOfTensor.ts';
+import { parametersOfParts } from './splitMergedParts.ts';
 import { holdsGraph } from './subgraphs.ts';
 import { unusedName } from './unusedName.ts';
 
@@ -177,6 +179,7 @@ function recordedParameters({
   const stored = new Set(sources.values());
   const known = new Map<FlatNode, ReadonlyMap<number, string | undefined>>();
   const leftOpen = parametersLeftOpen(nodes, sources, placeholders);
+  const parameterOfParts = parametersOfParts({ nodes, graph });
   const made = new Set([
     ...graph.inputs.map(({ name }) => name),
     ...nodes.flatMap(({ node }) => node.outputs),
@@ -187,6 +190,8 @@ function recordedParameters({
   };
   return ({ flat, position }) => {
     if (readsNone(flat)) return noParameter;
+    const parts = parameterOfParts?.(flat);
+    if (parts?.size === 1) return [...parts.keys()][0];
     const before = known.get(flat);
     if (before !== undefined) return before.get(position);
     const called = readByCall(flat.node, placeholders) ?? [];
@@ -240,12 +245,6 @@ function sourcesByCall(
     read.set(name, own);
   }
   return read;
-}
-
-/** The name of the parameter that a tensor was stored for. */
-function sourceOf({ name, origin }: TensorLiteral): string {
-  const folded = origin?.foldedFrom?.length === 1 ? origin.foldedFrom[0] : undefined;
-  return origin?.parameter ?? folded ?? name;
 }
 
 /**

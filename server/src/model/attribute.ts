@@ -44,8 +44,8 @@ export interface TensorOrigin {
 }
 
 export interface RepeatedVectors {
-  /** The tensor is one slice along axis 0 again and again. */
-  readonly isBroadcast: boolean;
+  /** The tensor is one slice along this axis again and again. */
+  readonly broadcastAxis?: number;
   /** Of its vectors along `axis` so many are different. */
   readonly lookup?: { readonly axis: number; readonly distinct: number };
 }

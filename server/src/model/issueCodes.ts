@@ -270,9 +270,9 @@ export const issueCodes = {
       'ONNX has no complex tensors. The exporter of PyTorch writes a complex product as products of real parts, and stores the parts of a weight more than once. PyTorch has one product and one weight. An archive of `torch.export` keeps them.',
   },
   'graph/lost-modules': {
-    title: 'Modules of the exported program have no operator in the file',
+    title: 'Modules or parameters of the exported program have no operator in the file',
     explanation:
-      'The exporter of PyTorch records all parameters of the program. Its optimizer merges operators that compute the same from equal tensors, as normalizations do before training, and computes beforehand what depends on parameters alone. Parameters, time and memory of such modules are missing.',
+      'The exporter of PyTorch records all parameters of the program. Its optimizer merges operators that compute the same from equal tensors, as normalizations do before training, and computes beforehand what depends on parameters alone. It takes out products with 1 and sums with 0, such as a learned scale before training. Parameters, time and memory of such modules are missing.',
   },
   'graph/assumed-gradients': {
     title: 'The file does not say whether a network is trained',
@@ -498,6 +498,11 @@ export const issueCodes = {
     title: 'Biases that the exporter left out are costed as trained',
     explanation:
       'PyTorch’s exporter removes biases that are all 0, as they are before training. The file lists the parameters of the model, so a training step is costed with them.',
+  },
+  'graph/restored-padding': {
+    title: 'Padding that the exporter put into convolutions is costed as the program has it',
+    explanation:
+      'Causal convolutions and those with TensorFlow’s padding call `F.pad` first. Training copies the tensor and keeps the padded copy for backward. The optimizer of PyTorch’s exporter takes the padding into the convolution and leaves the name of its rule.',
   },
   'graph/fused-operators': {
     title: 'The exporter fused operators that the model writes out',

@@ -14,6 +14,7 @@ import type { FoldedNormalization } from './foldedNormalization.ts';
 import { lostModules } from './lostModules.ts';
 import { lostProjections } from './lostProjections.ts';
 import { restoreNormalizations } from './restoreNormalizations.ts';
+import { restorePadding } from './restorePadding.ts';
 import { runtimeOptimized } from './runtimeOptimized.ts';
 import { unrecordedCalls } from './unrecordedCalls.ts';
 import { type WrittenOut, writeOutFused } from './writeOutFused.ts';
@@ -45,7 +46,8 @@ function* changesOf({ analysis, ...file }: OpenedModel): Steps<Changes> {
   if (analysis === undefined || onnx === undefined) return { issues: [] };
   const fused = writeOutFused(onnx, analysis);
   const rounded = withFakeQuantization(fused?.model ?? onnx);
-  const unfused = rounded?.model ?? fused?.model ?? onnx;
+  const padded = restorePadding(rounded?.model ?? fused?.model ?? onnx);
+  const unfused = padded?.model ?? rounded?.model ?? fused?.model ?? onnx;
   const found = restoreNormalizations(unfused, analysis);
   const isFolded = found?.restored.some(({ by }) => by === 'torchscript') ?? false;
   const evaluated = evaluationExport(onnx, isFolded);
@@ -53,7 +55,7 @@ function* changesOf({ analysis, ...file }: OpenedModel): Steps<Changes> {
     runtimeOptimized(onnx, fused?.padded) ?? [],
     issuesOfRuntimeFusions(onnx),
     evaluated ?? [],
-    lostModules(onnx) ?? [],
+    lostModules(onnx, analysis) ?? [],
     assumedGradients(onnx) ?? [],
     unrecordedCalls(onnx) ?? [],
     checkpointedExport(onnx) ?? [],
@@ -78,6 +80,7 @@ function* changesOf({ analysis, ...file }: OpenedModel): Steps<Changes> {
       ...(rounded === undefined ? [] : [roundedIssue(rounded)]),
       ...(restored.length === 0 ? [] : [restoredIssue(restored)]),
       ...(biases === 0 ? [] : [restoredBiases(biases)]),
+      ...(padded === undefined ? [] : [restoredPaddings(padded.count)]),
       ...unknown,
       ...missing,
     ],
@@ -118,6 +121,12 @@ const restoredBiases = (count: number): Issue => ({
   code: 'graph/restored-bias',
   severity: 'information',
   message: `${count === 1 ? '1 bias is' : `${count} biases are`} 0 before training, so that the exporter left ${count === 1 ? 'it' : 'them'} out of the file; they are costed as trained`,
+});
+
+const restoredPaddings = (count: number): Issue => ({
+  code: 'graph/restored-padding',
+  severity: 'information',
+  message: `The exporter put the padding in front of ${count === 1 ? '1 convolution' : `${count} convolutions`} into ${count === 1 ? 'it' : 'them'}; training is costed with a padded copy, as the program has it`,
 });
 
 const leftFolded = (count: number): Issue => ({

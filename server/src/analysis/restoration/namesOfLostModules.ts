@@ -7,8 +7,8 @@
 
 import { parametersOfProgram } from '../../formats/onnx/graphSignature.ts';
 import { placeholdersOfProgram, readByCall } from '../../formats/onnx/recordedCalls.ts';
-import type { OnnxGraph, OnnxModel } from '../../formats/onnx/syntax.ts';
-import { moduleOfName } from '../../model/tensorNames.ts';
+import type { OnnxGraph, OnnxModel, OnnxNode } from '../../formats/onnx/syntax.ts';
+import { lastOfName, moduleOfName } from '../../model/tensorNames.ts';
 import { scopeListOf } from '../moduleScope.ts';
 
 /** Modules of the program with parameters, none of which an operator of the file reads. */
@@ -64,6 +64,37 @@ function recordedCalls(graph: OnnxGraph): RecordedCalls | undefined {
     }
   }
   return modules.size === 0 ? undefined : { modules, tied };
+}
+
+/**
+ * Parameters of modules with operators that no call reads and no tensor of the file comes from: scales of 1, which the exporter takes out.
+ * `calls`: the operators, with those again that it merged.
+ */
+export function namesOfLostParameters(
+  { graph, functions }: Pick<OnnxModel, 'graph' | 'functions'>,
+  calls: readonly OnnxNode[],
+  lost: ReadonlySet<string>,
+): readonly string[] {
+  const placeholders = placeholdersOfProgram(graph);
+  if (placeholders === undefined || functions.length > 0 || recordedCalls(graph) === undefined) return [];
+  const known = new Set(
+    graph.initializers.flatMap(({ name, origin }) => [
+      name,
+      ...(origin?.parameter === undefined ? [] : [origin.parameter]),
+      ...(origin?.foldedFrom ?? []),
+      ...(origin?.parameters ?? []),
+    ]),
+  );
+  for (const node of calls) {
+    const scope = scopeListOf(node)?.names.at(-2);
+    for (const name of readByCall(node, placeholders) ?? []) {
+      known.add(name);
+      // A module that reads a tied weight has it by its own name too.
+      if (scope !== undefined) known.add(`${scope}.${lastOfName(name)}`);
+    }
+  }
+  const parameters = parametersOfProgram(graph) ?? [];
+  return [...parameters].filter((name) => !known.has(name) && !lost.has(moduleOfName(name)));
 }
 
 /** Whether the only parameter of a module may be another name of one that is read, as `model.shared` of BART is. */

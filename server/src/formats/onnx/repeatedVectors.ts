@@ -1,4 +1,4 @@
-/** Tells by its bytes that a stored tensor was looked up in a smaller table, or repeats itself along its first axis. */
+/** Tells by its bytes that a stored tensor was looked up in a smaller table, or repeats itself along an axis. */
 
 import { byteAt } from '../../model/at.ts';
 import type { RepeatedVectors, TensorLiteral } from '../../model/attribute.ts';
@@ -10,27 +10,45 @@ import type { PayloadRange } from './reading.ts';
  * A table of position biases has one vector (an element per head) for each pair of positions, where pairs at the same distance
  * have the same: counted are vectors along the shortest axis that are not alike. Nothing is decoded; tensors of more than
  * `mostBytes` are not read. `undefined` where no vector repeats. A tensor without contents, or of
- * one number, proves nothing, unless it `isExpanded`: recorded to repeat something.
+ * one number, proves nothing, unless it was recorded to repeat something (`expansion`): along its first axis, or along the second where
+ * both change places after it, as attention does that computes sequence first.
  */
 export function repeatedVectors(
   tensor: TensorLiteral,
   source: ByteSource,
   range: PayloadRange | undefined,
-  isExpanded: boolean,
+  expansion: 'none' | 'as it is' | 'transposed',
 ): RepeatedVectors | undefined {
   const { dimensions } = tensor;
   const elements = elementsOf(tensor, source, range);
   const count = countElements(dimensions);
   const block = count / (dimensions[0] ?? 1);
   if (elements === undefined || elements.every((element) => element === elements[0])) {
-    return isExpanded && block < count ? { isBroadcast: true } : undefined;
+    const axis = expansion === 'transposed' ? 1 : 0;
+    return expansion !== 'none' && (dimensions[axis] ?? 1) > 1 ? { broadcastAxis: axis } : undefined;
+  }
+  if (expansion === 'transposed') {
+    const broadcastAxis = dimensions.findIndex(
+      (size, axis) => size > 1 && isAlikeAlong(axis, dimensions, elements),
+    );
+    if (broadcastAxis >= 0) return { broadcastAxis };
   }
   const isBroadcast =
     block < count && elements.every((element, index) => element === elements[index % block]);
   const lookup = lookupIn(isBroadcast ? [1, ...dimensions.slice(1)] : dimensions, elements);
   return isBroadcast || lookup !== undefined
-    ? { isBroadcast, ...(lookup === undefined ? {} : { lookup }) }
+    ? { ...(isBroadcast ? { broadcastAxis: 0 } : {}), ...(lookup === undefined ? {} : { lookup }) }
     : undefined;
+}
+
+/** Whether all slices along an axis are alike. */
+function isAlikeAlong(axis: number, dimensions: readonly number[], elements: Float64Array): boolean {
+  const stride = countElements(dimensions.slice(axis + 1));
+  const length = dimensions[axis] ?? 1;
+  return elements.every((element, index) => {
+    const place = Math.floor(index / stride) % length;
+    return element === elements[index - place * stride];
+  });
 }
 
 /** Of integers that were recorded to be expanded along their first axis, as positions to gather are: whether they show it. */
@@ -45,7 +63,7 @@ export function repeatedIntegers(
   if (range === undefined || times < 2 || size === 0 || size > mostBytes || !Number.isInteger(block))
     return undefined;
   const bytes = source.read(range.start, size);
-  return bytes.every((byte, index) => byte === bytes[index % block]) ? { isBroadcast: true } : undefined;
+  return bytes.every((byte, index) => byte === bytes[index % block]) ? { broadcastAxis: 0 } : undefined;
 }
 
 function lookupIn(dimensions: readonly number[], elements: Float64Array): RepeatedVectors['lookup'] {

@@ -64,10 +64,12 @@ function repeatsOf(
   source: ByteSource,
   range: PayloadRange | undefined,
 ): RepeatedVectors | undefined {
-  const expanded = isExpanded(tensor, known);
+  const expansion = expansionOf(tensor, known);
   if (isInteger(tensor.elementType))
-    return expanded && known?.foldedFrom !== undefined ? repeatedIntegers(tensor, source, range) : undefined;
-  return mayBeLookedUp(tensor, known) ? repeatedVectors(tensor, source, range, expanded) : undefined;
+    return expansion !== 'none' && known?.foldedFrom !== undefined
+      ? repeatedIntegers(tensor, source, range)
+      : undefined;
+  return mayBeLookedUp(tensor, known) ? repeatedVectors(tensor, source, range, expansion) : undefined;
 }
 
 /**
@@ -88,9 +90,15 @@ function mayBeLookedUp(
   return wide.length === 3 && wide[1] === wide[2] && isAnonymousTensor(name) && isFloatingPoint(elementType);
 }
 
-/** Whether constant folding recorded that it repeats a parameter, which is done for each image of a batch. */
-const isExpanded = ({ name }: TensorLiteral, known: TensorOrigin | undefined): boolean =>
-  [name, ...(known?.foldedFrom ?? [])].some((each) => /^_?expand(_\d+)*$/.test(each));
+/** Whether constant folding recorded that it repeats a parameter, which is done for each image of a batch, and turns it then. */
+function expansionOf(
+  { name }: TensorLiteral,
+  known: TensorOrigin | undefined,
+): 'none' | 'as it is' | 'transposed' {
+  const made = [name, ...(known?.foldedFrom ?? [])];
+  if (!made.some((each) => /^(_?expand|repeat)(_\d+)*$/.test(each))) return 'none';
+  return made.some((each) => /^(transpose|permute)(_\d+)*$/.test(each)) ? 'transposed' : 'as it is';
+}
 
 /** `parameters`: all that the program has, where they are recorded. */
 function recordedOrigin(

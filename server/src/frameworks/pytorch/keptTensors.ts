@@ -166,8 +166,13 @@ export function keptValue(
   if (isStoredTable(training.analysis.graph, value) && laidOut === undefined) return noTensors;
   if (isWeight(value.role) && bytesPerElement === stored && laidOut === undefined) return noTensors;
   if (laidOut !== undefined) {
-    const key = `${name}:${bytesPerElement}@${operator.index}/${position}`;
-    return [{ key, bytes: bytes(laidOut * bytesPerElement), weightCopy: false }];
+    // Real numbers that are a view of complex ones are copied as real ones.
+    const own =
+      read.elementType === whole.elementType
+        ? bytesPerElement
+        : bytesPerElementOf(read, type.bytesPerElement);
+    const key = `${name}:${own}@${operator.index}/${position}`;
+    return [{ key, bytes: bytes(laidOut * own), weightCopy: false }];
   }
   const weightCopy = isWeight(value.role);
   const copiesPart = bytesPerElement !== stored && read.elements !== whole.elements;
