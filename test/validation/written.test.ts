@@ -57,6 +57,8 @@ const names: Readonly<
   ],
   'graph/complex-products': [{ of: quantities, is: 'more' }],
   'graph/computed-weights': [{ of: ['parameters'] }, { of: ['forward', 'backward', 'saved'], is: 'less' }],
+  'graph/custom-backward': [{ of: ['backward', 'saved'] }],
+  'pt2/custom-backward': [{ of: ['backward', 'saved'] }],
   'graph/lost-modules': [{ of: ['parameters', 'forward', 'backward', 'saved'], is: 'less' }],
   'graph/duplicate-value': [{ of: quantities }],
   'graph/unrecorded-calls': [

@@ -294,6 +294,11 @@ export const issueCodes = {
     explanation:
       'ONNX has no checkpoints. Stack traces of the operators go through a call of `torch.utils.checkpoint`, so that training keeps less and computes more than the file says. An archive of torch.export has the calls.',
   },
+  'graph/custom-backward': {
+    title: 'A function of the exported program has a backward of its own',
+    explanation:
+      'Stack traces of the operators go through `apply` of a `torch.autograd.Function`. The file holds the operators of its forward alone. Backward, and what it keeps, are costed as those of these operators. What the function does instead is not known.',
+  },
   'graph/lost-projection': {
     title: 'The exporter left the projection of an LSTM out',
     explanation:

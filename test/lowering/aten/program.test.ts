@@ -154,6 +154,65 @@ test.each<readonly [string, number, Readonly<Record<string, AtenArgument>>]>([
   ]);
 });
 
+test.each([
+  ['with biases', ['w_ih', 'w_hh', 'b_ih', 'b_hh', 'w_hr'], [28 * 6, 28 * 3, 56, 21]],
+  ['without', ['w_ih', 'w_hh', 'w_hr'], [28 * 6, 28 * 3, 21]],
+])('an LSTM of 7 states that are projected to 3, %s', (_, weights, elements) => {
+  const names = ['h', 'c'];
+  const call: AtenNode = {
+    ...node('lstm.input', 'every', { input: 'input' }),
+    outputs: ['every', 'last', 'cell'],
+    arguments: new Map<string, AtenArgument>([
+      ['input', { kind: 'tensor', name: 'input' }],
+      ['hx', { kind: 'tensors', names }],
+      ['params', { kind: 'tensors', names: weights }],
+      ['has_biases', { kind: 'boolean', value: weights.length > 3 }],
+      ['num_layers', number(1)],
+      ['batch_first', { kind: 'boolean', value: true }],
+    ]),
+  };
+  const sizes = {
+    ...{ input: [2, 5, 6], h: [1, 2, 3], c: [1, 2, 7], w_ih: [28, 6], w_hh: [28, 3], w_hr: [3, 7] },
+    ...{ b_ih: [28], b_hh: [28], every: [2, 5, 3], last: [1, 2, 3], cell: [1, 2, 7] },
+  };
+  const types = Object.fromEntries(
+    Object.entries(sizes).map(([name, shape]) => [name, ['float32', shape] as const]),
+  );
+  const { model, structure } = lower(
+    program(types, weights, ['input', ...names], [call], ['every', 'last', 'cell']),
+  );
+  const { graph, parameters } = analyzeOnnx(model, structure);
+  const shapes = graph.outputs.map((name) => graph.values.get(name)?.type);
+  expect(shapes.map((type) => (type?.kind === 'tensor' ? type.shape : undefined))).toEqual([
+    [2, 5, 3],
+    [1, 2, 3],
+    [1, 2, 7],
+  ]);
+  expect(graph.operators.filter(({ type }) => type === 'ProjectedLSTM')).toHaveLength(1);
+  expect(parameters.map((parameter) => parameter.elements)).toEqual(elements);
+});
+
+test.each([
+  [false, { ReduceL2: 2, Min: 0 }],
+  [true, { ReduceL2: 3, Min: 1 }],
+])('a triplet loss with swap=%s takes so many distances', (swap, expected) => {
+  const call: AtenNode = {
+    ...node('triplet_margin_loss.default', 'loss', { anchor: 'a', positive: 'b', negative: 'c' }),
+  };
+  const given: AtenNode = {
+    ...call,
+    arguments: new Map<string, AtenArgument>([...call.arguments, ['swap', { kind: 'boolean', value: swap }]]),
+  };
+  const rows = ['float32', [4, 8]] as const;
+  const types = { a: rows, b: rows, c: rows, loss: ['float32', []] } as const;
+  const { model } = lower(program(types, [], ['a', 'b', 'c'], [given], ['loss']));
+  const counts = Object.keys(expected).map((type) => [
+    type,
+    model.graph.nodes.filter((each) => each.type === type).length,
+  ]);
+  expect(Object.fromEntries(counts)).toEqual(expected);
+});
+
 test.each<readonly [string, number, readonly boolean[], readonly string[]]>([
   ['in evaluation mode', 0.1, [false, false], ['graph/evaluation-export']],
   ['in training mode', 0.1, [true, true], []],

@@ -8,6 +8,7 @@ import { issuesOfRuntimeFusions } from '../issuesOfFusedOperators.ts';
 import type { OpenedModel } from '../openedModel.ts';
 import { assumedGradients } from './assumedGradients.ts';
 import { checkpointedExport } from './checkpointedExport.ts';
+import { customBackwardExport } from './customBackwardExport.ts';
 import { evaluationExport } from './evaluationExport.ts';
 import { type FakeQuantized, withFakeQuantization } from './fakeQuantization.ts';
 import type { FoldedNormalization } from './foldedNormalization.ts';
@@ -59,6 +60,7 @@ function* changesOf({ analysis, ...file }: OpenedModel): Steps<Changes> {
     assumedGradients(onnx) ?? [],
     unrecordedCalls(onnx) ?? [],
     checkpointedExport(onnx) ?? [],
+    customBackwardExport(onnx) ?? [],
     lostProjections(onnx) ?? [],
   ].flat();
   const isSame = unfused === onnx;

@@ -2,7 +2,7 @@
  * Weights of recurrent layers as ONNX has them: both directions in one tensor, and both biases in one.
  *
  * ATen lists the tensors of `torch.nn.LSTM` and its siblings layer after layer and direction after direction: input, state,
- * their biases (`aten/src/ATen/native/RNN.cpp`, `gather_params`). They are one tensor each in the graph, so that nothing is
+ * their biases, and what projects the state, where there is such (`aten/src/ATen/native/RNN.cpp`, `gather_params`). They are one tensor each in the graph, so that nothing is
  * joined while the model runs, as cuDNN has them in one buffer.
  */
 
@@ -18,7 +18,7 @@ export interface RecurrentLayout {
 export interface PackedWeight {
   /** Names in the graph; the first one stands for all. */
   readonly members: readonly string[];
-  readonly kind: 'input weight' | 'state weight' | 'bias';
+  readonly kind: 'input weight' | 'state weight' | 'bias' | 'projection';
 }
 
 const isRecurrent = (target: string): boolean =>
@@ -38,13 +38,14 @@ function recurrentLayout({ arguments: given }: AtenNode): RecurrentLayout {
   };
 }
 
-/** The tensors of each layer; empty where the call has others than `layout` says, as with projected states. */
+/** The tensors of each layer; empty where the call has others than `layout` says. With projected states each direction has one more. */
 export function packedWeights(
   parameters: readonly string[],
   { layers, directions, hasBiases }: RecurrentLayout,
 ): readonly (readonly PackedWeight[])[] {
-  const each = hasBiases ? 4 : 2;
-  if (parameters.length !== layers * directions * each) return [];
+  const plain = hasBiases ? 4 : 2;
+  const each = parameters.length / (layers * directions);
+  if (each !== plain && each !== plain + 1) return [];
   return Array.from({ length: layers }, (_, layer) => {
     const own = parameters.slice(layer * directions * each, (layer + 1) * directions * each);
     const at = (...places: readonly number[]) => own.filter((_, index) => places.includes(index % each));
@@ -52,7 +53,11 @@ export function packedWeights(
       { members: at(0), kind: 'input weight' },
       { members: at(1), kind: 'state weight' },
     ];
-    return hasBiases ? [...weights, { members: at(2, 3), kind: 'bias' }] : weights;
+    return [
+      ...weights,
+      ...(hasBiases ? [{ members: at(2, 3), kind: 'bias' } as const] : []),
+      ...(each > plain ? [{ members: at(plain), kind: 'projection' } as const] : []),
+    ];
   });
 }
 

@@ -144,10 +144,9 @@ const inverses: ReadonlyMap<string, Invert> = new Map<string, Invert>([
   ['transpose.int', swapped('dim0', 'dim1')],
   ['swapdims.default', swapped('dim0', 'dim1')],
   ['swapaxes.default', swapped('axis0', 'axis1')],
-  ...['t.default', 'numpy_T.default', 'mT.default', 'adjoint.default'].map((name): [string, Invert] => [
-    name,
-    swapped(),
-  ]),
+  ...['t.default', 'numpy_T.default', 'mT.default', 'mH.default', 'adjoint.default'].map(
+    (name): [string, Invert] => [name, swapped()],
+  ),
   ['permute.default', permuted],
   ...[
     'view.default',

@@ -241,7 +241,7 @@ export const layoutOperators: Readonly<Record<string, LowerAten>> = {
   ...each(['transpose.int', 'transpose_.default', 'swapdims.default'], swapped('dim0', 'dim1')),
   'swapaxes.default': swapped('axis0', 'axis1'),
   ...each(['t.default', 't_.default', 'numpy_T.default'], transposed),
-  ...each(['mT.default', 'adjoint.default', 'matrix_H.default'], swapped(-2, -1)),
+  ...each(['mT.default', 'mH.default', 'adjoint.default', 'matrix_H.default'], swapped(-2, -1)),
   ...each(['movedim.int', 'movedim.intlist', 'moveaxis.int'], moved),
   ...each(['cat.default', 'concat.default', 'concatenate.default'], concatenate),
   'stack.default': stack,

@@ -32,13 +32,14 @@ const pairwiseDistance: LowerAten = (call) => {
   return found && [found];
 };
 
-/** max(0, margin + d(anchor, positive) − d(anchor, negative)). */
+/** max(0, margin + d(anchor, positive) − d(anchor, negative)); with `swap` the nearer of d(anchor, negative) and d(positive, negative). */
 const tripletMargin: LowerAten = (call) => {
   const [anchor, positive, negative] = ['anchor', 'positive', 'negative'].map((name) => call.tensor(name));
   if (anchor === undefined || positive === undefined || negative === undefined) return undefined;
-  if (call.flag('swap', false)) return undefined;
-  const [near, far] = [distance(call, anchor, positive, false), distance(call, anchor, negative, false)];
-  if (near === undefined || far === undefined) return undefined;
+  const [near, own] = [distance(call, anchor, positive, false), distance(call, anchor, negative, false)];
+  if (near === undefined || own === undefined) return undefined;
+  const other = call.flag('swap', false) ? distance(call, positive, negative, false) : undefined;
+  const far = other === undefined ? own : one(call, 'Min', own, other);
   const margin = number(call, near, call.numberOr('margin', 1));
   return reduced(call, atLeastZero(call, one(call, 'Sub', one(call, 'Add', near, margin), far)));
 };

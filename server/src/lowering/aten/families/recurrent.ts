@@ -1,6 +1,7 @@
 /** Recurrent layers over sequences, one operator of ONNX a layer, as layer specs lower `LSTM`, `GRU` and `RNN`. */
 
-import { int, ints, type Tensor, text } from '../../layer-spec/layerDefinition.ts';
+import { ownDomain } from '../../../operators/vocabulary/define.ts';
+import { int, ints, type NodeAttributes, type Tensor, text } from '../../layer-spec/layerDefinition.ts';
 import type { AtenCall, LowerAten } from '../atenCall.ts';
 import { packedWeights } from '../recurrentWeights.ts';
 
@@ -38,20 +39,24 @@ function layersOf(call: AtenCall, of: Sequence): ReturnType<LowerAten> {
   const lasts: Tensor[][] = of.states.map(() => []);
   let output = of.input;
   for (const [layer, pack] of packs.entries()) {
-    const weights = pack.map(({ members }) => call.stored(members[0] ?? ''));
-    const [, recurrent, bias] = weights;
-    const hidden = recurrent?.shape?.[2];
-    if (weights.includes(undefined) || typeof hidden !== 'number') return undefined;
+    const weights = new Map(pack.map(({ members, kind }) => [kind, call.stored(members[0] ?? '')]));
+    const [recurrent, projection] = [weights.get('state weight'), weights.get('projection')];
+    const width = recurrent?.shape?.[2];
+    const hidden = weights.has('projection') ? projection?.shape?.[2] : width;
+    if ([...weights.values()].includes(undefined)) return undefined;
+    if (typeof width !== 'number' || typeof hidden !== 'number') return undefined;
     const dropped = layer === 0 ? [output] : between(call, output);
     const inputs = [
       ...dropped,
-      weights[0],
+      weights.get('input weight'),
       recurrent,
-      bias,
+      weights.get('bias'),
       undefined,
       ...starts.map((parts) => turned(parts[layer])),
+      ...(projection === undefined ? [] : [projection]),
     ];
-    const [every, ...last] = call.emitMany(type, inputs, of.states.length + 1, {
+    const [cell, domain] = projection === undefined ? [type, ''] : ['ProjectedLSTM', ownDomain];
+    const attributes: NodeAttributes = {
       hidden_size: int(hidden),
       direction: text(directions === 2 ? 'bidirectional' : 'forward'),
       ...(nonlinearity === undefined
@@ -62,9 +67,10 @@ function layersOf(call: AtenCall, of: Sequence): ReturnType<LowerAten> {
       // PyTorch's GRU multiplies by the reset gate after the matrix product.
       ...(type === 'GRU' ? { linear_before_reset: int(1) } : {}),
       layout: int(isBatchFirst ? 1 : 0),
-    });
+    };
+    const [every, ...last] = call.emitMany(cell, inputs, of.states.length + 1, attributes, domain);
     const all = isBatchFirst ? every : call.emit('Transpose', [every], { perm: ints([0, 2, 1, 3]) })[0];
-    [output] = call.emit('Reshape', [all, call.integers([0, 0, directions * hidden])]);
+    [output] = call.emit('Reshape', [all, call.integers([0, 0, directions * width])]);
     for (const [index, state] of last.entries()) lasts[index]?.push(turned(state) ?? state);
   }
   return [output, ...lasts.flatMap((parts) => joined(call, parts))];
