@@ -210,3 +210,82 @@ test('in bf16 a normalization that a product alone reads is written in two bytes
     `F ${normalization([2 * rows + 2 * rows + 4 * 2 * 256 + statistics, 'r256'])}`,
   ]);
 });
+
+const [kept, threshold] = [
+  (name: string) => `${name}:${4 * rows} ${4 * rows}`,
+  `mask of a/Gemm#${rows}:${rows} ${rows}`,
+];
+
+/**
+ * What autograd keeps is its result for some, what it was given for others (PyTorch 2.13, tools/autograd/derivatives.yaml), and backward
+ * reads that beside the gradient. A threshold is a byte of each element. Bytes of an element: read and written, each 4.
+ */
+test.each<[layer: string, type: string, forward: number, backward: number, keeps: string | undefined]>([
+  ['Sigmoid()', 'Sigmoid', 8, 12, undefined],
+  ['Tanh()', 'Tanh', 8, 12, undefined],
+  ['GELU()', 'Gelu', 8, 12, kept('a/Gemm')],
+  ['Softplus()', 'Softplus', 8, 12, kept('a/Gemm')],
+  ['ReLU()', 'Relu', 8, 12, undefined],
+  ['Hardtanh()', 'Clip', 9, 9, threshold],
+  ['Dropout(0.1)', 'Dropout', 9, 9, `1/0/mask#${rows}:${rows} ${rows}`],
+])('%s between two products', (layer, type, forward, backward, keeps) => {
+  const layers = ['a: Linear(256, 256, bias=False)', `t: ${layer}`, 'o: Linear(256, 256, bias=False)'];
+  const product = matmul(4 * (2 * rows + square));
+  // The result is kept for the product, whoever is the first that asks for it.
+  const own = kept(`t/${type}`);
+  const isFirst = type === 'Sigmoid' || type === 'Tanh';
+  const saved = isFirst ? own : keeps;
+  expect(kernelsOf(inputs, layers, compiled)).toEqual([
+    `Gemm fp32 4 | F ${product} | W ${product} | S x:${4 * rows} ${4 * rows}`,
+    `${type} fp32 4 | F ${elementwise(forward * rows)} | D ${elementwise(backward * rows)}${saved ? ` | S ${saved}` : ''}`,
+    `Gemm fp32 4 | F ${product} | D ${product} | W ${product}${isFirst ? '' : ` | S ${own}`}`,
+  ]);
+  // Nothing is kept and nothing runs backwards where nothing is trained: a threshold writes no mask.
+  expect(kernelsOf(inputs, layers, { ...compiled, mode: 'inference' })).toEqual([
+    `Gemm fp32 4 | F ${product}`,
+    ...(type === 'Dropout' ? [] : [`${type} fp32 4 | F ${elementwise(8 * rows)}`]),
+    `Gemm fp32 4 | F ${product}`,
+  ]);
+});
+
+/** An image of 2 × 32 channels of 8 × 8 behind a convolution. */
+const image = 2 * 32 * 64;
+/**
+ * torch/_inductor/lowering.py: a mean over a window is computed where it is read, one over all of an image is a sum over rows. What a
+ * window was given is kept (torch/_functorch/partitioners.py), what a whole image was is not, whose backward reads the gradient alone.
+ */
+test.each<[layer: string, type: string, results: number, rowLength: number | undefined]>([
+  ['AvgPool2d(2)', 'AveragePool', image / 4, undefined],
+  ['AvgPool2d(4)', 'AveragePool', image / 16, undefined],
+  // One row of results, but not one of both: no mean of the whole image.
+  ['AvgPool2d((1, 8))', 'AveragePool', image / 8, undefined],
+  ['AvgPool2d((8, 1))', 'AveragePool', image / 8, undefined],
+  ['AdaptiveAvgPool2d(1)', 'GlobalAveragePool', 2 * 32, 64],
+])('a mean of an image: %s', (layer, type, results, rowLength) => {
+  const layers = ['a: Conv2d(16, 32, 1, bias=False)', `p: ${layer}`, 'c: Conv2d(32, 8, 1, bias=False)'];
+  const [, own = ''] = kernelsOf(['x: float32[batch, 16, 8, 8]'], layers, compiled);
+  const size = 4 * (image + results);
+  const forward = rowLength === undefined ? elementwise(size) : normalization([size, `r${rowLength}`]);
+  expect(own.split(' | ').filter((part) => rowLength !== undefined || !part.startsWith('D '))).toEqual([
+    `${type} fp32 4`,
+    `F ${forward}`,
+    rowLength === undefined ? `S a/Conv:${4 * image} ${4 * image}` : `D ${elementwise(size)}`,
+  ]);
+});
+
+test('a table is filled with zeros before gradients are added to its rows; places are 8 bytes', () => {
+  const [places, results, table] = [2 * 16, 2 * 16 * 64, 100 * 64];
+  const layers = ['e: Embedding(100, 64)', 'o: Linear(64, 8, bias=False)'];
+  expect(kernelsOf(['ids: int64[batch, 16]'], layers, compiled)[0]).toBe(
+    `Gather fp32 4 | F ${elementwise(8 * places + 4 * 2 * results)}` +
+      ` | D ${elementwise(4 * table)}, ${reduction(8 * places + 4 * (results + table))} | S ids:${8 * places} ${8 * places}`,
+  );
+});
+
+test('halves of a product are read where they lie, and their gradients are written', () => {
+  const layers = ['a: Linear(256, 512, bias=False)', 'g: GLU()', 'o: Linear(256, 256, bias=False)'];
+  // Two halves and the result; backward reads the gradient and both, and writes both gradients.
+  expect(kernelsOf(inputs, layers, compiled)[1]).toBe(
+    `Mul fp32 4 | F ${elementwise(4 * 3 * rows)} | D ${elementwise(4 * 5 * rows)} | S a/Gemm:${8 * rows} ${8 * rows}`,
+  );
+});

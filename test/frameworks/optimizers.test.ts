@@ -49,6 +49,61 @@ describe('state kept between steps, in bytes', () => {
   });
 });
 
+/**
+ * bitsandbytes/optim/optimizer.py, `Optimizer2State.init_state`: `p.numel() < min_8bit_size` (4,096) keeps fp32 states. Both states of
+ * 4,096 elements are 8,192 bytes, and 16 blocks of 256 have a scale of 4 bytes in each.
+ */
+test.each([
+  [1, 8],
+  [4095, 8 * 4095],
+  [4096, 8192 + 2 * 16 * 4],
+  [4352, 8704 + 2 * 17 * 4],
+])('of %i elements, states in 8 bits take %i bytes', (elements, expected) => {
+  const sizes: UpdateSizes = { elements, tensors: [{ elements, shape: [elements], isHidden: false }] };
+  const { stateBytes, kernels } = optimizerUpdate('adamw-8bit', 'foreach', 'fp32', sizes);
+  expect(stateBytes).toBe(expected);
+  // Parameter and gradient in, parameter out, states in and out.
+  expect(kernels.reduce((total, { bytes }) => total + bytes, 0)).toBe(12 * elements + 2 * expected);
+});
+
+/**
+ * A vector of 2,000 elements, updated by SGD without momentum: it reads parameter and gradient and writes the parameter. With an fp32 copy
+ * the gradient is cast to it before (6 bytes an element) and the copy to the weights behind (6). Clipping reads gradients for their norm
+ * (torch/nn/utils/clip_grad.py), and reads and writes them to scale them; GradScaler reads and writes each (torch/amp/grad_scaler.py).
+ */
+describe('weights as they are held', () => {
+  const n = 2000;
+  const vector: UpdateSizes = { elements: n, tensors: [{ elements: n, shape: [n], isHidden: false }] };
+  const half = { bytesPerElement: 2, copied: false, clipped: false };
+  const copy = { ...half, copied: true };
+  const full = { bytesPerElement: 4, copied: false, clipped: false };
+  test.each([
+    ['in fp32', 'fp32', full, 12, 0, 0],
+    ['in fp32 under autocast to bf16', 'bf16', full, 12, 0, 0],
+    ['in fp32 under autocast to fp16, scaled', 'fp16', full, 12 + 8, 0, 0],
+    ['in fp32, clipped', 'fp32', { ...full, clipped: true }, 12 + 4 + 8, 0, 0],
+    ['in bf16', 'bf16', half, 6, 0, 0],
+    ['in fp16, scaled', 'fp16', half, 6 + 4, 0, 0],
+    ['in bf16, clipped', 'bf16', { ...half, clipped: true }, 6 + 2 + 4, 0, 0],
+    ['in bf16 with an fp32 copy', 'bf16', copy, 6 + 12 + 6, 4, 4],
+    ['in fp16 with an fp32 copy, scaled by the cast', 'fp16', copy, 6 + 12 + 6, 4, 4],
+    ['with an fp32 copy, clipped', 'bf16', { ...copy, clipped: true }, 6 + 4 + 8 + 12 + 6, 4, 4],
+    // fp32 sums of gradients are taken as they are.
+    ['with an fp32 copy and fp32 gradients', 'bf16', { ...copy, wideGradients: true }, 12 + 6, 4, 0],
+    // In fp32 there is nothing to copy.
+    ['in fp32, with a copy asked for', 'fp32', { ...full, copied: true }, 12, 0, 0],
+  ] as const)('%s', (_, precision, held, moved, state, temporary) => {
+    const update = optimizerUpdate('sgd', 'foreach', precision, vector, held);
+    expect([
+      update.kernels.reduce((total, { bytes }) => total + bytes, 0),
+      update.stateBytes,
+      update.temporaryBytes,
+    ]).toEqual([moved * n, state * n, temporary * n]);
+    // `_maybe_opt_step` reads on the host whether there was an infinity.
+    expect(update.hostWaits).toBe(precision === 'fp16' && !held.copied);
+  });
+});
+
 describe('bytes that the kernels of an update move', () => {
   // Operators that a step calls, recorded under TorchDispatchMode (PyTorch 2.13), operand by operand: 4 bytes an element.
   test.each([

@@ -125,3 +125,135 @@ test('under autocast what is computed again is cast again, and weights up to whe
     'Add fp32 2',
   ]);
 });
+
+/**
+ * The second forward stops where its last tensor is saved: what saves its input has not run by then, what saves its result or something it
+ * makes has (PyTorch 2.13, tools/autograd/derivatives.yaml: `self`, `result` or another name in the formula). Kernels that run again, by
+ * operator of a block, in which nothing is computed behind the last save but the last row.
+ */
+test.each<[layers: readonly string[], again: readonly (readonly [type: string, kernels: number])[]]>([
+  // `self`
+  [
+    ['GELU()'],
+    [
+      ['Gemm', 1],
+      ['Gelu', 0],
+    ],
+  ],
+  [
+    ['Softplus()'],
+    [
+      ['Gemm', 1],
+      ['Softplus', 0],
+    ],
+  ],
+  [
+    ['Linear(64, 64, bias=False)'],
+    [
+      ['Gemm', 1],
+      ['Gemm', 0],
+    ],
+  ],
+  // `result`
+  [
+    ['Sigmoid()'],
+    [
+      ['Gemm', 1],
+      ['Sigmoid', 1],
+    ],
+  ],
+  [
+    ['Tanh()'],
+    [
+      ['Gemm', 1],
+      ['Tanh', 1],
+    ],
+  ],
+  [
+    ['ReLU()'],
+    [
+      ['Gemm', 1],
+      ['Relu', 1],
+    ],
+  ],
+  [
+    ['softmax(dim=-1)'],
+    [
+      ['Gemm', 1],
+      ['Softmax', 1],
+    ],
+  ],
+  // A mask; a mean and a deviation.
+  [
+    ['Dropout(0.1)'],
+    [
+      ['Gemm', 1],
+      ['Dropout', 1],
+    ],
+  ],
+  [
+    ['LayerNorm(64)'],
+    [
+      ['Gemm', 1],
+      ['LayerNormalization', 1],
+    ],
+  ],
+  // What saves nothing does not run again behind the last save, and does before one.
+  [
+    ['Tanh()', 'add(y0, input)'],
+    [
+      ['Gemm', 1],
+      ['Tanh', 1],
+      ['Add', 0],
+    ],
+  ],
+  [
+    ['add(fc, input)', 'GELU()'],
+    [
+      ['Gemm', 1],
+      ['Add', 1],
+      ['Gelu', 0],
+    ],
+  ],
+  [
+    ['add(fc, input)', 'Tanh()'],
+    [
+      ['Gemm', 1],
+      ['Add', 1],
+      ['Tanh', 1],
+    ],
+  ],
+])('a block of a product and %j runs again as far as it saves', (layers, again) => {
+  const block = ['fc: Linear(64, 64, bias=False)', ...layers.map((layer, index) => `y${index}: ${layer}`)];
+  const source = `inputs: { x: 'float32[8, 64]' }
+blocks:
+  part:
+${block.map((line) => `    - ${line}\n`).join('')}layers:
+  - stem: Linear(64, 64, bias=False)
+  - h: part() recompute
+  - head: Linear(64, 10, bias=False)
+`;
+  const backwards = (checkpoint?: Checkpoint): readonly (readonly [string | undefined, number])[] => {
+    const { training, scenario, cluster, issues } = estimateModel(openLayerSpec(source, 'm.layers.yaml'), [
+      {
+        cluster: 'a100-sxm-80gb',
+        gpus: 1,
+        loss: 'none',
+        precision: 'fp32',
+        ...(checkpoint && { checkpoint }),
+      },
+    ]);
+    if (training === undefined || scenario === undefined || cluster === undefined)
+      throw new Error(JSON.stringify(issues));
+    return planStep(training, scenario, cluster).lowered.operators.map((operator, index) => [
+      training.analysis.graph.operators[index]?.type,
+      operator?.backwardData.length ?? 0,
+    ]);
+  };
+  const [whole, kept] = [backwards(), backwards('none')];
+  const first = 1;
+  const own = whole.slice(first, first + block.length);
+  expect(own.map(([type, kernels], index) => [type, kernels - (kept[first + index]?.[1] ?? 0)])).toEqual(
+    again,
+  );
+});

@@ -4,7 +4,7 @@
  */
 
 import { expect, test } from 'vitest';
-import type { ProfiledStep } from '../../server/src/frameworks/exchange.ts';
+import type { ProfiledStep, SyncPoint } from '../../server/src/frameworks/exchange.ts';
 import type { Gradient } from '../../server/src/frameworks/gradient.ts';
 import { resolveFramework } from '../../server/src/frameworks/registry.ts';
 import { bytes, seconds } from '../../server/src/model/units.ts';
@@ -45,4 +45,81 @@ test.each([
       .map(({ gradients }) => gradients.map(({ index }) => index).join('+')),
   );
   expect([...carried].sort()).toEqual(together);
+});
+
+/**
+ * Of two tables that travel together: the first is looked up by operator 1 and read from 1 to 4, the second by 0 and read from 2 to 5. Of
+ * each, 16 places of 8 bytes go out, and 128 numbers come back in fp32: 512 bytes. Places leave before any is looked up (0); rows once all
+ * are (2), before any is used (4); gradients once all are there (5 − 4 = 1), until the first is due (5 − 2 = 3).
+ */
+const apart = (isBag: boolean): readonly Gradient[] => [
+  lookedUp(table(0, 1, 4), [1], isBag, 1),
+  lookedUp(table(1, 0, 5), [0], isBag, 2),
+];
+
+function lookedUp(gradient: Gradient, operators: readonly number[], isBag: boolean, from: number): Gradient {
+  const { table: whole } = gradient;
+  if (whole === undefined) throw new Error('no table');
+  return { ...gradient, table: { ...whole, operators, result: { ...whole.result, isBag, from } } };
+}
+
+const pointText = (point: SyncPoint): string =>
+  'position' in point ? `${point.pass} ${point.position}` : point.pass;
+
+test.each<[handling: string, isBag: boolean, mode: 'training' | 'inference', messages: readonly string[]]>([
+  [
+    'table-wise',
+    true,
+    'training',
+    [
+      'all-to-all 256 start → forward 0',
+      'all-to-all 1024 forward 2 → forward 4',
+      'all-to-all 1024 backward 1 → backward 3',
+    ],
+  ],
+  [
+    'row-wise',
+    false,
+    'training',
+    [
+      'all-to-all 256 start → forward 0',
+      'all-to-all 1024 forward 2 → forward 4',
+      'all-to-all 1024 backward 1 → backward 3',
+    ],
+  ],
+  // Each of four GPUs has a part of every bag.
+  [
+    'row-wise',
+    true,
+    'training',
+    [
+      'all-to-all 256 start → forward 0',
+      'reduce-scatter 4096 forward 2 → forward 4',
+      'all-gather 4096 backward 1 → backward 3',
+    ],
+  ],
+  [
+    'row-wise',
+    true,
+    'inference',
+    ['all-to-all 256 start → forward 0', 'reduce-scatter 4096 forward 2 → forward 4'],
+  ],
+])('%s, of bags: %s, %s', (handling, isBag, mode, expected) => {
+  const { behaviour } = resolveFramework({ name: 'pytorch-ddp', options: { embeddings: handling } });
+  const group = { gpus: 4, nodes: 1, gpusPerNode: 4, operators: 6, precision: 'fp32' } as const;
+  const exchanged = (gpus: number) => {
+    const workers = { ...group, gpus, gpusPerNode: gpus };
+    return mode === 'training'
+      ? behaviour.exchange(apart(isBag), workers, profiled)
+      : behaviour.exchangeInInference?.(apart(isBag), workers);
+  };
+  const messages = exchanged(4)?.messages ?? [];
+  expect(
+    messages.map(({ bytes: size, after, before, stages: [stage] }) => {
+      const collective = stage?.operation.kind === 'collective' ? stage.operation.collective : undefined;
+      return `${collective} ${size} ${pointText(after)} → ${pointText(before)}`;
+    }),
+  ).toEqual(expected);
+  // One GPU has all of them.
+  expect(exchanged(1)?.messages).toEqual([]);
 });
