@@ -1,6 +1,6 @@
 /** Kernels that Megatron-LM fuses by hand: what a pass reads and writes, beside the same operators of eager PyTorch. */
 
-import { expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import type { LoweredOperator } from '../../server/src/frameworks/behaviour.ts';
@@ -43,7 +43,12 @@ function loweredBy(name: 'megatron' | 'pytorch-ddp'): ReadonlyMap<string, Lowere
   );
 }
 
-const [eager, fused] = [loweredBy('pytorch-ddp'), loweredBy('megatron')];
+let eager: ReadonlyMap<string, LoweredOperator>;
+let fused: ReadonlyMap<string, LoweredOperator>;
+beforeAll(() => {
+  eager = loweredBy('pytorch-ddp');
+  fused = loweredBy('megatron');
+});
 
 type Pass = 'forward' | 'backwardData';
 const sum = (kernels: readonly KernelWork[], of: 'bytes' | 'launches'): number =>
