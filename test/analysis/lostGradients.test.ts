@@ -123,6 +123,12 @@ const named: readonly (readonly [string, readonly string[], readonly Call[], str
     't',
   ],
   [
+    'scales stand in a list of parameters',
+    ['a.weight', 'scales.0'],
+    [product('h', 'x', 'a.weight'), uncalled('scales.0'), { operator: 'y = Add(h, g)' }],
+    undefined,
+  ],
+  [
     'the root is attention',
     ['out_proj.weight'],
     [{ ...product('y', 'x', 'out_proj.weight'), scopes: ['', 'linear'] }],

@@ -108,7 +108,7 @@ function restoredIssue(restored: readonly FoldedNormalization[]): Issue {
   return {
     code: 'graph/restored-normalization',
     severity: 'information',
-    message: `${count} folded into other operators in the file, and costed as trained; to export the graph of training, ${howToExport[first?.by ?? 'optimizer']}`,
+    message: `${count} folded into other operators in the file, and costed as trained; to export the graph of training, ${howToExport[first?.by ?? 'optimizer']}${first?.by === 'torchscript' ? '. Biases that were beside them left no trace' : ''}`,
   };
 }
 

@@ -46,6 +46,8 @@ function modulesReadUncalled(graph: OnnxGraph): ReadonlySet<string> {
     // The body of a loop reads weights where its modules are not named.
     if (without.has(node) || holdsGraph(node.attributes)) continue;
     for (const name of readByCall(node, placeholders) ?? []) {
+      // A list of parameters (`nn.ParameterList`) has numbers for names, and nothing calls it.
+      if (/\.\d+$/.test(name)) continue;
       const parts = name.split('.').slice(0, -1);
       const [outermost] = parts;
       // `nn.MultiheadAttention` reads the weights of its `out_proj` without calling it.
