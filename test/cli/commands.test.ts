@@ -165,6 +165,15 @@ it('scales: names what limits each point, and the price of a run', async () => {
   expect(last).toMatch(/message bandwidth, \d\d % of the step$/);
 });
 
+it('compares two files of which one has a dimension, and warns of one that neither has', async () => {
+  const longer = written(
+    'longer.layers.yaml',
+    'dims: { seq: 8 }\ninputs:\n  x: float32[batch, seq, 64]\nlayers:\n  - fc: Linear(64, 32)\n',
+  );
+  expect((await run('compare', small, longer, '--dim', 'seq=16')).err).not.toContain('dimension');
+  expect((await run('compare', small, longer, '--dim', 'sq=16')).err).toContain('no symbolic dimension `sq`');
+});
+
 it('compares as a page without a script, which says what the table says', async () => {
   const options = ['--left', '--batch 4', '--right', '--batch 8'];
   const page = (await run('compare', small, ...options, '--format', 'html')).out;

@@ -28,7 +28,7 @@ test.each([
 
 test('of many a few are named', () => {
   const names = Array.from({ length: 11 }, (_, index) => `gpu-${index}`);
-  expect(didYouMeanOneOf('gpu', names)).toMatch(/^ \(did you mean `gpu-0`, .*`gpu-7` or another\?\)$/);
+  expect(didYouMeanOneOf('gpu', names)).toMatch(/^ \(did you mean `gpu-0`, `gpu-1`, `gpu-2` or another\?\)$/);
 });
 
 test.each([

@@ -6,6 +6,7 @@ import { comparisonPage } from '../estimate/report/comparisonPage.ts';
 import { makeReport } from '../estimate/report/makeReport.ts';
 import { comparisonTable, type SideNames } from '../estimate/report/renderComparison.ts';
 import type { Report } from '../estimate/report/report.ts';
+import type { Issue } from '../model/issue.ts';
 import type { ComparedFile, ComparisonArguments } from './comparisonArguments.ts';
 import {
   costModelFile,
@@ -43,6 +44,8 @@ export async function runCompareCommand(given: Given): Promise<number> {
 async function compareSides(given: Given, before: ComparedFile, names?: SideNames): Promise<number> {
   const one = await costSide(before);
   const other = await costSide(given.right);
+  if (typeof one !== 'number') printIssues(before.file, withoutDimensionsOf(one, other));
+  if (typeof other !== 'number') printIssues(given.right.file, withoutDimensionsOf(other, one));
   if (typeof one === 'number') return one;
   if (typeof other === 'number') return other;
   const [left, right] = [one.report, other.report];
@@ -58,11 +61,27 @@ const render: Readonly<Record<Given['format'], (left: Report, right: Report, nam
     html: comparisonPage,
   };
 
+interface Side {
+  readonly report: Report;
+  readonly status: 0 | 1;
+  readonly issues: readonly Issue[];
+  readonly dimensions: readonly string[];
+}
+
+/** Both sides are given a dimension that one of them has: that the other lacks it is no mistake. */
+function withoutDimensionsOf(side: Side, other: Side | number): readonly Issue[] {
+  const others = typeof other === 'number' ? [] : other.dimensions;
+  const names = others.filter((name) => !side.dimensions.includes(name));
+  return side.issues.filter(
+    ({ scenarioKey, severity, message }) =>
+      scenarioKey !== 'dimensions' ||
+      severity === 'error' ||
+      !names.some((name) => message.includes(`\`${name}\``)),
+  );
+}
+
 /** The report of one side, or the exit status where it has none. */
-async function costSide({
-  file,
-  scenario,
-}: ComparedFile): Promise<{ readonly report: Report; readonly status: 0 | 1 } | 1 | 2> {
+async function costSide({ file, scenario }: ComparedFile): Promise<Side | 1 | 2> {
   const opened = await openModelFile(file, scenario);
   if (opened === undefined) return 1;
   const estimate = withOptionEffects(costModelFile(opened, scenario.request), opened);
@@ -71,9 +90,12 @@ async function costSide({
     printIssues(file, issues);
     return failureStatus(opened, scenario.request);
   }
-  printIssues(file, issues);
+  const { symbols } = training.analysis;
+  const dims = opened.opened.selectedModel?.dims ?? [];
   return {
     report: makeReport(opened.opened, training.analysis, cost, issues),
     status: statusOf(cost.totals, issues),
+    issues,
+    dimensions: [...symbols.map(({ name }) => name), ...dims.map(({ name }) => name.text)],
   };
 }

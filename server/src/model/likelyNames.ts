@@ -44,11 +44,15 @@ const wordsOf = (name: string): readonly string[] =>
 export function didYouMeanOneOf(name: string, known: readonly string[]): string {
   const meant = likelyNames(name, known);
   if (meant.length === 0) return '';
-  const shown = meant.slice(0, mostProposed).map((each) => `\`${each}\``);
-  const last = meant.length > mostProposed ? 'another' : shown.pop();
+  // Of many that hold what is written the shortest are the nearest to it.
+  const named = meant.length <= mostNamed ? meant : meant.toSorted((one, other) => one.length - other.length);
+  const shown = named.slice(0, mostNamed).map((each) => `\`${each}\``);
+  const last = meant.length > mostNamed ? 'another' : shown.pop();
   return ` (did you mean ${shown.length === 0 ? '' : `${shown.join(', ')} or `}${last}?)`;
 }
 
 export const lettersAndDigits = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '');
 
+/** Names in a sentence, and fixes in a list. */
+const mostNamed = 3;
 export const mostProposed = 8;

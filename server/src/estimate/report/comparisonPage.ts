@@ -15,7 +15,7 @@ const mostLayers = 100;
 export function comparisonPage(
   left: Report,
   right: Report,
-  names: SideNames = { left: 'left', right: 'right' },
+  names: SideNames = namesOf(left, right),
   nonce = 'layercost',
 ): string {
   const totals = comparedTotals(left, right, names);
@@ -23,8 +23,8 @@ export function comparisonPage(
   const side = (name: string, report: Report): string =>
     `<tr><th scope="row">${escapeHtml(name)}<td>${escapeHtml(describeModel(report))}<br>${escapeHtml(describeScenario(report))}`;
   return wholePage(
-    { title: `${right.model.name}: ${names.left} and ${names.right}`, nonce, hasScript: false },
-    `<h1>${escapeHtml(right.model.name)}: ${escapeHtml(names.left)} and ${escapeHtml(names.right)}</h1>
+    { title: titleOf(right, names), nonce, hasScript: false },
+    `<h1>${escapeHtml(titleOf(right, names))}</h1>
 <table class="summary">
 ${side(names.left, left)}
 ${side(names.right, right)}
@@ -35,7 +35,7 @@ ${tableOf(totals.columns, totals.rows)}
 ${
   layers.rows.length === 0
     ? '<p>No layer differs.</p>'
-    : `<p>Forward, backward and exposed communication, the largest difference first; repeated layers are one row.</p>\n${tableOf(layers.columns, layers.rows)}`
+    : `<p>Forward, backward and exposed communication, the largest difference first; repeated layers are one row.${layers.columns.some(({ title }) => title === 'saved') ? ' The last column is the difference of what backward keeps of a layer.' : ''}</p>\n${tableOf(layers.columns, layers.rows)}`
 }
 ${[layers.less === '' ? '' : `${layers.less}.`, layers.alone]
   .filter((note) => note !== '')
@@ -43,6 +43,15 @@ ${[layers.less === '' ? '' : `${layers.less}.`, layers.alone]
   .join('\n')}`,
   );
 }
+
+const titleOf = ({ model }: Report, { left, right }: SideNames): string =>
+  model.name === right ? `${left} and ${right}` : `${model.name}: ${left} and ${right}`;
+
+/** Two models are told apart by their names, two scenarios of one by their sides. */
+const namesOf = (left: Report, right: Report): SideNames =>
+  left.model.name === right.model.name
+    ? { left: 'left', right: 'right' }
+    : { left: left.model.name, right: right.model.name };
 
 function tableOf(columns: readonly Column[], rows: readonly (readonly string[])[]): string {
   const kinds = columns.map(({ align }) => (align === 'right' ? ' class="number"' : ''));
