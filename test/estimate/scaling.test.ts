@@ -216,6 +216,7 @@ const scaling: Scaling = {
   name: 'a|b <c>',
   job: 'dgx-a100: batch 4 per GPU, fp32',
   isStrong: false,
+  device: 'GPU',
   notes: [],
   points: [
     point(1, { scalingEfficiency: 1, limit: { kind: 'compute', share: 1 } }),
@@ -227,6 +228,17 @@ const scaling: Scaling = {
 };
 
 describe('renderings', () => {
+  it('count what the cluster has', () => {
+    const ofProcessors: Scaling = { ...scaling, device: 'CPU node', isStrong: true };
+    const [head] = renderScalingTable(ofProcessors).split('\n');
+    expect(head).toMatch(/^CPU nodes {2}nodes {2}batch per CPU node /);
+    const page = renderScalingHtml({ ...ofProcessors, points: [point(1, {}), point(8, {})] });
+    expect(page).toContain('From 1 to 8 CPU nodes throughput');
+    expect(page).toContain('CPU nodes, logarithmic');
+    expect(page).toContain('12 CPU nodes could not be costed');
+    expect(page).not.toMatch(/\d GPUs|>GPUs|a GPU\b/);
+  });
+
   it('a table says what limits each point, what does not fit and what is a bound', () => {
     expect(renderScalingTable(scaling)).toBe(
       [

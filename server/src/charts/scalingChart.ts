@@ -1,6 +1,7 @@
 /** Throughput and efficiency over the number of GPUs, each with its ideal and its range. */
 
 import { itemAt } from '../model/at.ts';
+import { type DeviceNoun, deviceNounFor } from '../model/deviceNoun.ts';
 import { escapeHtml } from '../model/escapeHtml.ts';
 import { formatPercent, formatRate } from '../model/format.ts';
 import { axisTitles, bottomAxis, leftAxis } from './axes.ts';
@@ -61,19 +62,24 @@ interface KnownSeries {
 }
 
 /** `undefined` where no series has two numbers of GPUs with both: there is no curve. */
-export function scalingChart(given: readonly ScalingSeries[], isStrong: boolean): Chart | undefined {
+export function scalingChart(
+  given: readonly ScalingSeries[],
+  isStrong: boolean,
+  device: DeviceNoun = 'GPU',
+): Chart | undefined {
+  const counted = deviceNounFor(2, device);
   const drawn = given.flatMap(knownOf).slice(0, mostCurves);
   if (drawn.length === 0) return undefined;
   const isAlone = given.length === 1;
   const kind = isStrong ? 'strong' : 'weak';
   return chartOf({
     name: 'scaling',
-    title: `Throughput and ${kind} scaling efficiency by number of GPUs`,
-    summary: drawn.map((each) => sentenceOf(each, isAlone)).join(' '),
-    ...drawingOf(drawn, isAlone, kind, sideBySide),
-    narrow: drawingOf(drawn, isAlone, kind, oneAboveTheOther),
+    title: `Throughput and ${kind} scaling efficiency by number of ${counted}`,
+    summary: drawn.map((each) => sentenceOf(each, isAlone, counted)).join(' '),
+    ...drawingOf(drawn, isAlone, kind, device, sideBySide),
+    narrow: drawingOf(drawn, isAlone, kind, device, oneAboveTheOther),
     table: {
-      columns: [...(isAlone ? [] : ['curve']), 'GPUs', 'throughput', `${kind} efficiency`, 'limit'],
+      columns: [...(isAlone ? [] : ['curve']), counted, 'throughput', `${kind} efficiency`, 'limit'],
       rows: given.flatMap(({ title, marks }) =>
         marks.map((mark) => [
           ...(isAlone ? [] : [title]),
@@ -91,6 +97,7 @@ function drawingOf(
   drawn: readonly KnownSeries[],
   isAlone: boolean,
   kind: string,
+  device: DeviceNoun,
   { width: total, speed, share }: Plots,
 ): Sheet {
   const all = drawn.flatMap(({ known }) => known);
@@ -123,7 +130,7 @@ function drawingOf(
       ...bottomAxis(speedX, speed, String),
       ...axisTitles(
         speed,
-        'GPUs, logarithmic',
+        `${deviceNounFor(2, device)}, logarithmic`,
         `samples/s, logarithmic; ${isAlone ? 'dashed' : 'thin'}: ideal, band: range`,
       ),
       ...drawn.map(
@@ -132,7 +139,7 @@ function drawingOf(
       ),
       ...drawn.flatMap(({ title, known }, index) =>
         series(
-          { title, known, index },
+          { title, known, index, device },
           speedX,
           up,
           ({ throughput }) => throughput,
@@ -143,7 +150,7 @@ function drawingOf(
       ...bottomAxis(shareX, share, String),
       ...axisTitles(
         share,
-        'GPUs, logarithmic',
+        `${deviceNounFor(2, device)}, logarithmic`,
         `${kind} efficiency${floor > 0 ? `; the axis starts at ${percentAt(floor, ceiling - floor)}` : ''}`,
       ),
       ...(ceiling >= 1
@@ -151,7 +158,7 @@ function drawingOf(
         : []),
       ...drawn.flatMap(({ title, known }, index) =>
         series(
-          { title, known, index },
+          { title, known, index, device },
           shareX,
           efficiency,
           (mark) => mark.efficiency,
@@ -187,15 +194,15 @@ function knownOf({ title, marks }: ScalingSeries): readonly KnownSeries[] {
   return [{ title, known, perGpu: first.throughput / first.gpus / first.efficiency }];
 }
 
-function sentenceOf({ title, known }: KnownSeries, isAlone: boolean): string {
+function sentenceOf({ title, known }: KnownSeries, isAlone: boolean, counted: string): string {
   const [first, last] = [known[0], known.at(-1)];
   if (first === undefined || last === undefined) return '';
   const rates = `${formatRate(first.throughput)} to ${formatRate(last.throughput)}`;
   const [from, to] = [formatPercent(first.efficiency), formatPercent(last.efficiency)];
   const shares = from === to ? `efficiency stays at ${to}` : `efficiency goes from ${from} to ${to}`;
   return isAlone
-    ? `From ${first.gpus} to ${last.gpus} GPUs throughput goes from ${rates}; ${shares}.`
-    : `${title}: ${rates} from ${first.gpus} to ${last.gpus} GPUs; ${shares}.`;
+    ? `From ${first.gpus} to ${last.gpus} ${counted} throughput goes from ${rates}; ${shares}.`
+    : `${title}: ${rates} from ${first.gpus} to ${last.gpus} ${counted}; ${shares}.`;
 }
 
 /** A piece of the curve with its point, and what it is of. */
@@ -240,7 +247,8 @@ function series(
     title,
     known,
     index,
-  }: { readonly title: string; readonly known: readonly KnownMark[]; readonly index: number },
+    device,
+  }: Pick<KnownSeries, 'title' | 'known'> & { readonly index: number; readonly device: DeviceNoun },
   x: Scale,
   y: Scale,
   of: (mark: KnownMark) => number,
@@ -259,7 +267,7 @@ function series(
       : [`<path class="band band-${index}" d="${pathOf([...low, ...high.toReversed()])}Z"/>`]),
     `<path class="curve curve-${index}" d="${pathOf(curve)}"/>`,
     ...known.map((mark) => {
-      const note = `${title === '' ? '' : `${title}: `}${mark.gpus} ${mark.gpus === 1 ? 'GPU' : 'GPUs'}: ${formatPercent(mark.efficiency)}, ${formatRate(mark.throughput)}, ${mark.limit}`;
+      const note = `${title === '' ? '' : `${title}: `}${mark.gpus} ${deviceNounFor(mark.gpus, device)}: ${formatPercent(mark.efficiency)}, ${formatRate(mark.throughput)}, ${mark.limit}`;
       return pointMark(x.at(mark.gpus), y.at(of(mark)), index, note, mark.fits);
     }),
   ];

@@ -47,6 +47,7 @@ const scaling = (points: readonly ScalingPoint[], changes: Partial<Scaling> = {}
   name: 'm',
   job: 'dgx-a100: batch 4 per GPU',
   isStrong: false,
+  device: 'GPU',
   notes: [],
   points,
   missing: [],

@@ -1,5 +1,6 @@
 import type { Chart } from '../../charts/chart.ts';
 import { scalingChart } from '../../charts/scalingChart.ts';
+import { commonNoun } from '../../model/deviceNoun.ts';
 import { type ScalingCurve, titleOfCurve } from '../scaling/scalingOverlay.ts';
 import { scalingMarks } from './scalingMarks.ts';
 
@@ -8,4 +9,5 @@ export const scalingFigure = (curves: readonly ScalingCurve[]): Chart | undefine
   scalingChart(
     curves.map((curve) => ({ title: titleOfCurve(curve), marks: scalingMarks(curve.scaling.points) })),
     curves[0]?.scaling.isStrong ?? false,
+    commonNoun(curves.map(({ scaling }) => scaling.device)),
   );

@@ -1,10 +1,13 @@
 /** A scaling curve as a table: aligned text, Markdown, comma-separated values. */
 
+import type { DeviceNoun } from '../../model/deviceNoun.ts';
 import { layoutColumns } from '../report/columns.ts';
 import { type CsvColumn, csvOf } from '../report/csv.ts';
 import { escapeMarkdown, unbroken } from '../report/markdown.ts';
 import type { Scaling } from './scaleJob.ts';
 import {
+  batchTitle,
+  countTitle,
   efficiencyName,
   missingText,
   type ScalingColumn,
@@ -27,7 +30,7 @@ export const renderScalingText = (scaling: Scaling): string =>
 /** A heading, and one row per number of GPUs with its efficiency as a bar: narrow, for a page beside a model. */
 export function renderScalingMarkdown(scaling: Scaling): string {
   const known = new Map(scalingColumns(scaling).map((column) => [column.title, column]));
-  const columns = narrowColumns.flatMap((column) =>
+  const columns = narrowColumns(scaling.device).flatMap((column) =>
     typeof column === 'string' ? (known.get(column) ?? []) : column,
   );
   const row = (cells: readonly string[]): string =>
@@ -47,9 +50,9 @@ export function renderScalingMarkdown(scaling: Scaling): string {
 }
 
 /** Most asked-for first. */
-const narrowColumns: readonly (string | ScalingColumn)[] = [
-  'GPUs',
-  'batch per GPU',
+const narrowColumns = (device: DeviceNoun): readonly (string | ScalingColumn)[] => [
+  countTitle(device),
+  batchTitle(device),
   'step',
   'throughput',
   'speed-up',

@@ -1,6 +1,7 @@
 /** The same job on other numbers of GPUs. */
 
 import { itemAt } from '../../model/at.ts';
+import { type DeviceNoun, deviceNounFor } from '../../model/deviceNoun.ts';
 import { formatBytes, formatPercent } from '../../model/format.ts';
 import { gpuMemory } from '../../model/gpuMemory.ts';
 import type { Issue } from '../../model/issue.ts';
@@ -16,6 +17,8 @@ export interface Scaling {
   readonly name: string;
   /** `dgx-a100: batch 64 per GPU, bf16, adamw, pytorch-ddp, training`. */
   readonly job: string;
+  /** What the points count. */
+  readonly device: DeviceNoun;
   /** The batch over all GPUs is what all points share; else that of each GPU is. */
   readonly isStrong: boolean;
   readonly points: readonly ScalingPoint[];
@@ -54,6 +57,7 @@ export function* scaleInSteps(
   return {
     name,
     job: first === undefined ? '' : describeJob(reportScenario(first), batchSymbol ?? null),
+    device: first?.device ?? 'GPU',
     isStrong,
     points,
     notes: notesOf(costs, points, alone),
@@ -86,7 +90,9 @@ function notesOf(
   if (alone !== undefined) {
     const { needed, capacity, fits } = gpuMemory(alone);
     return fits === 'no' && capacity !== null
-      ? [`A single GPU would need ${formatBytes(needed)} of its ${formatBytes(capacity)} for the whole batch`]
+      ? [
+          `A single ${alone.device} would need ${formatBytes(needed)} of its ${formatBytes(capacity)} for the whole batch`,
+        ]
       : [];
   }
   const known = points.flatMap(({ gpus, scalingEfficiency }, index) =>
@@ -94,6 +100,7 @@ function notesOf(
   );
   const [best] = known.toSorted((one, other) => other.efficiency - one.efficiency);
   if (best === undefined) return [];
-  const own = `With ${best.gpus} GPUs the efficiency is ${formatPercent(best.efficiency)}`;
+  const { device } = itemAt(costs, best.index);
+  const own = `With ${best.gpus} ${deviceNounFor(best.gpus, device)} the efficiency is ${formatPercent(best.efficiency)}`;
   return itemAt(costs, best.index).totals.efficiencyNotes.map((note) => `${own}, ${note}`);
 }

@@ -1,5 +1,6 @@
 /** The cells of a scaling curve as text: what every rendering that a person reads shares. */
 
+import { type DeviceNoun, deviceNounFor } from '../../model/deviceNoun.ts';
 import {
   atLeast,
   atMost,
@@ -25,8 +26,12 @@ export interface ScalingColumn extends Column {
 export const efficiencyName = (isStrong: boolean): string =>
   isStrong ? 'strong efficiency' : 'weak efficiency';
 
+/** `GPUs`, `CPU nodes`. */
+export const countTitle = (device: DeviceNoun): string => deviceNounFor(2, device);
+export const batchTitle = (device: DeviceNoun): string => `batch per ${device}`;
+
 /** Columns that have something to say of these points. */
-export function scalingColumns({ points, isStrong }: Scaling): readonly ScalingColumn[] {
+export function scalingColumns({ points, isStrong, device }: Scaling): readonly ScalingColumn[] {
   const right = (title: string, cell: ScalingColumn['cell']): ScalingColumn => ({
     title,
     align: 'right',
@@ -35,9 +40,9 @@ export function scalingColumns({ points, isStrong }: Scaling): readonly ScalingC
   const hasRun = points.some(({ runTime }) => runTime !== null);
   const hasPrice = points.some(({ runPrice }) => runPrice !== null);
   return [
-    right('GPUs', ({ gpus }) => formatCount(gpus)),
+    right(countTitle(device), ({ gpus }) => formatCount(gpus)),
     right('nodes', ({ nodes }) => formatCount(nodes)),
-    ...(isStrong ? [right('batch per GPU', ({ batchPerGpu }) => formatCount(batchPerGpu))] : []),
+    ...(isStrong ? [right(batchTitle(device), ({ batchPerGpu }) => formatCount(batchPerGpu))] : []),
     right('step', ({ step, exact }) => atLeast(formatTime(step), exact)),
     right('range', ({ stepRange }) =>
       stepRange === null ? '' : `${formatTime(stepRange.low)} to ${formatTime(stepRange.high)}`,
@@ -110,10 +115,10 @@ const shortLimitNames: LimitNames = {
 };
 
 /** Of a curve with missing points: `12 and 20 GPUs could not be costed: ` and why; else ''. */
-export function missingText({ missing, issues }: Scaling): string {
+export function missingText({ missing, issues, device }: Scaling): string {
   const last = missing.at(-1);
   if (last === undefined) return '';
   const list = missing.length === 1 ? `${last}` : `${missing.slice(0, -1).join(', ')} and ${last}`;
   const why = issues.filter(({ severity }) => severity === 'error').map(({ message }) => message);
-  return `${list} ${last === 1 ? 'GPU' : 'GPUs'} could not be costed: ${why.join('; ')}`;
+  return `${list} ${deviceNounFor(last, device)} could not be costed: ${why.join('; ')}`;
 }

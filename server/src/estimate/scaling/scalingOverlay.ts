@@ -1,11 +1,19 @@
 /** Several scaling curves of one model together: other clusters, frameworks or scenarios, told apart by what differs. */
 
+import { commonNoun } from '../../model/deviceNoun.ts';
 import { type Column, layoutColumns } from '../report/columns.ts';
 import { type CsvColumn, csvOf } from '../report/csv.ts';
 import { escapeMarkdown, unbroken } from '../report/markdown.ts';
 import { csvColumns } from './renderScaling.ts';
 import type { Scaling } from './scaleJob.ts';
-import { efficiencyName, missingText, type ScalingColumn, scalingColumns } from './scalingCells.ts';
+import {
+  batchTitle,
+  countTitle,
+  efficiencyName,
+  missingText,
+  type ScalingColumn,
+  scalingColumns,
+} from './scalingCells.ts';
 import type { ScalingPoint } from './scalingCurve.ts';
 
 export interface ScalingCurve {
@@ -27,8 +35,18 @@ const overlayRows = (curves: readonly ScalingCurve[]): readonly OverlayRow[] =>
 
 /** The columns of any curve, without what fills a line by itself. */
 function overlayColumns(curves: readonly ScalingCurve[]): readonly ScalingColumn[] {
-  const all = curves.flatMap(({ scaling }) => scalingColumns(scaling));
-  const order = ['GPUs', 'nodes', 'batch per GPU', 'step', 'range', 'communication', 'exposed', 'throughput'];
+  const device = commonNoun(curves.map(({ scaling }) => scaling.device));
+  const all = curves.flatMap(({ scaling }) => scalingColumns({ ...scaling, device }));
+  const order = [
+    countTitle(device),
+    'nodes',
+    batchTitle(device),
+    'step',
+    'range',
+    'communication',
+    'exposed',
+    'throughput',
+  ];
   const later = ['speed-up', efficiencyName(false), efficiencyName(true), 'memory', 'run', 'price', 'limit'];
   return [...order, ...later].flatMap((title) => all.find((column) => column.title === title) ?? []);
 }

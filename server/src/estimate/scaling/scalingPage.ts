@@ -1,5 +1,6 @@
 /** A scaling curve as one self-contained page without addresses. Its script follows the editor, and shows details. */
 
+import { commonNoun } from '../../model/deviceNoun.ts';
 import { escapeHtml } from '../../model/escapeHtml.ts';
 import { scalingFigure } from '../figures/scalingFigure.ts';
 import { drawings } from '../report/chartHtml.ts';
@@ -18,13 +19,14 @@ export function renderOverlayHtml(curves: readonly ScalingCurve[], nonce = 'laye
   const [first] = curves;
   if (first === undefined) return '';
   const { name, isStrong } = first.scaling;
+  const device = commonNoun(curves.map(({ scaling }) => scaling.device));
   const chart = scalingFigure(curves);
   const isAlone = curves.length === 1;
   return wholePage(
     { title: `${name}: scaling of a training step`, nonce, hasScript: true },
     `<h1>${escapeHtml(name)}: scaling</h1>
 ${isAlone ? `<p>${escapeHtml(first.scaling.job)}</p>` : ''}
-<h2>${isStrong ? 'Strong scaling efficiency: throughput of a GPU over that of one with the whole batch' : 'Weak scaling efficiency: throughput of a GPU over that of one by itself, with the same batch'}</h2>
+<h2>${isStrong ? `Strong scaling efficiency: throughput of a ${device} over that of one with the whole batch` : `Weak scaling efficiency: throughput of a ${device} over that of one by itself, with the same batch`}</h2>
 ${chart === undefined ? '' : `<figure>\n<p>${textHtml(chart.summary)}</p>\n${drawings(chart)}\n</figure>`}
 ${curves.map((curve) => curvePart(curve, isAlone)).join('\n')}`,
   );
