@@ -19,7 +19,7 @@ export function scoresAdvice(plan: StepPlan, memory: StepMemory, batch: number):
   // stays does not fit.
   const wide = 3 * 4 * scoresForParts(training);
   const stays = memory.parameters + memory.optimizerState + memory.communicationBuffers;
-  if (wide < memory.peak / 10 || stays > memory.capacity - runtimeReserve) return [];
+  if (wide < memory.peak / 20 || stays > memory.capacity - runtimeReserve) return [];
   const after = recost(plan, {
     framework: { ...framework, options: { ...framework.options, 'cross-entropy': 'fused-linear' } },
   });
