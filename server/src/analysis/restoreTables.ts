@@ -11,6 +11,7 @@ import type { OnnxNode } from '../formats/onnx/syntax.ts';
 import type { TensorLiteral } from '../model/attribute.ts';
 import { countElements } from '../model/countElements.ts';
 import { isInteger } from '../model/elementType.ts';
+import { isLookUpName } from '../model/tensorNames.ts';
 import type { FlatNode, StoredGraph } from './expandFunctions.ts';
 
 export function restoreTables(stored: StoredGraph): StoredGraph {
@@ -55,12 +56,15 @@ function restore(
   tables: ReadonlyMap<string, TensorLiteral>,
 ): Restored | undefined {
   if (origin?.repeats === undefined) return undefined;
-  const { repeats, foldedFrom: _, ...known } = origin;
-  const { broadcastAxis, lookup } = repeats;
+  const { repeats, foldedFrom = [], ...known } = origin;
+  const { broadcastAxis, lookup, alike = [] } = repeats;
   const isBroadcast = broadcastAxis !== undefined;
-  const slice = dimensions.map((size, axis) => (axis === broadcastAxis ? 1 : size));
+  const slice = dimensions.map((size, axis) => (axis === broadcastAxis || alike.includes(axis) ? 1 : size));
   const width = slice[lookup?.axis ?? 0] ?? 1;
-  const isCertain = lookup === undefined || isTableOfOffsets(lookup.distinct, countElements(slice) / width);
+  // One row for all tokens is of a table of which nothing else shows.
+  const isRow = alike.length > 0 && [name, ...foldedFrom].some(isLookUpName);
+  const isCertain =
+    lookup === undefined ? !isRow : isTableOfOffsets(lookup.distinct, countElements(slice) / width);
   // A table that nothing is recorded of may be computed, but for the one form that programs train.
   const arePositions = isInteger(elementType) && isBroadcast;
   if (origin.parameter === undefined && !arePositions && !(isCertain && lookup !== undefined))
@@ -77,7 +81,7 @@ function restore(
     elementType,
     dimensions: trained,
     storedBytes,
-    origin: isCertain ? known : origin,
+    origin: isCertain ? known : isRow ? { ...known, foldedFrom: [...foldedFrom, name] } : origin,
   };
   const initializers = before === undefined || isOther ? [table] : [];
   const nodes: Restored['nodes'][number][] = [];

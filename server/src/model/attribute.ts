@@ -46,6 +46,8 @@ export interface TensorOrigin {
 export interface RepeatedVectors {
   /** The tensor is one slice along this axis again and again. */
   readonly broadcastAxis?: number;
+  /** Axes behind that one along which nothing changes either. */
+  readonly alike?: readonly number[];
   /** Of its vectors along `axis` so many are different. */
   readonly lookup?: { readonly axis: number; readonly distinct: number };
 }

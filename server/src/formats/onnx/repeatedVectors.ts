@@ -35,11 +35,19 @@ export function repeatedVectors(
   }
   const isBroadcast =
     block < count && elements.every((element, index) => element === elements[index % block]);
+  const alike = isBroadcast ? alikeAxes(dimensions, elements) : [];
+  if (alike.length > 0) return { broadcastAxis: 0, alike };
   const lookup = lookupIn(isBroadcast ? [1, ...dimensions.slice(1)] : dimensions, elements);
   return isBroadcast || lookup !== undefined
     ? { ...(isBroadcast ? { broadcastAxis: 0 } : {}), ...(lookup === undefined ? {} : { lookup }) }
     : undefined;
 }
+
+/** The axes behind the first along which no element changes: one row that was looked up for each token, a number for each head. */
+const alikeAxes = (dimensions: readonly number[], elements: Float64Array): readonly number[] =>
+  dimensions.flatMap((length, axis) =>
+    axis > 0 && length > 1 && isAlikeAlong(axis, dimensions, elements) ? [axis] : [],
+  );
 
 /** Whether all slices along an axis are alike. */
 function isAlikeAlong(axis: number, dimensions: readonly number[], elements: Float64Array): boolean {
