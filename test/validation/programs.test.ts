@@ -77,10 +77,8 @@ const computedAgain: Readonly<Record<string, number>> = {
 /** Why a step differs by more than 1 % from that of the ONNX file. */
 const timedOtherwise: Readonly<Record<string, string>> = {
   convnext_tiny: 'ONNX writes the strides of a pooled image as a gather',
-  dinov2: 'as vit',
   gemma2: 'as qwen3',
   qwen3: 'the exporter leaves out casts to fp32, which the report says',
-  vit: 'the archive has a mask that hides nothing, which transformers leaves out where it is not traced',
 };
 
 test('at least thirty models of all kinds are compared, in training and evaluation', () => {

@@ -26,6 +26,7 @@ import { isControlFlow, lowerControlFlow } from './controlFlow.ts';
 import { customBackwardIssues } from './customBackward.ts';
 import { decomposedIssues, isDecomposed, isFormerDetach } from './decomposed.ts';
 import { evaluatedDropout } from './evaluatedDropout.ts';
+import { withoutIdleMasks } from './idleMasks.ts';
 import { filledWith } from './loopCounter.ts';
 import { atenOperators } from './operators.ts';
 import { possibleTies } from './possibleTies.ts';
@@ -39,10 +40,11 @@ const regions: ReadonlySet<string> = new Set([gradientRegion, checkpointRegion, 
 
 /** `readSize` reads the arithmetic of an open size. */
 export function lowerAten(
-  program: ExportedProgram,
+  exported: ExportedProgram,
   name: string,
   readSize: (text: string) => Dimension,
 ): { readonly model: OnnxModel; readonly structure: ProvidedStructure } {
+  const program = { ...exported, graph: withoutIdleMasks(exported.graph) };
   const graph = new GraphBuilder();
   const shapeOf = (meta: TensorMeta): readonly Dimension[] =>
     meta.shape.map((size) =>
