@@ -6,7 +6,7 @@ import type { UpdateSizes } from '../../server/src/frameworks/behaviour.ts';
 import { refusedOptimizer } from '../../server/src/frameworks/optimizers/optimizerRules.ts';
 import { optimizerDefinitions } from '../../server/src/frameworks/optimizers/optimizers.ts';
 import { optimizerUpdate } from '../../server/src/frameworks/pytorch/optimizerUpdate.ts';
-import { optimizerRules } from '../../server/src/frameworks/registry.ts';
+import { optimizerRules, resolveFramework } from '../../server/src/frameworks/registry.ts';
 import { type Optimizer, optimizers } from '../../server/src/model/scenario.ts';
 
 const updating = optimizers.filter((name) => name !== 'none');
@@ -102,6 +102,27 @@ describe('weights as they are held', () => {
     // `_maybe_opt_step` reads on the host whether there was an infinity.
     expect(update.hostWaits).toBe(precision === 'fp16' && !held.copied);
   });
+});
+
+/** The same by options of a framework, where a person asks for them; in fp32 there are no weights in half precision. */
+test.each([
+  [{}, 'bf16', 12],
+  [{ weights: 'half' }, 'bf16', 6],
+  [{ weights: 'half' }, 'fp32', 12],
+  [{ weights: 'half-with-copy' }, 'bf16', 6 + 12 + 6],
+  [{ weights: 'half-with-copy' }, 'fp32', 12],
+  [{ 'clip-norm': 'true' }, 'bf16', 12 + 4 + 8],
+  [{ 'clip-norm': 'false' }, 'bf16', 12],
+  [{ weights: 'half', 'clip-norm': 'true' }, 'bf16', 6 + 2 + 4],
+  [{ weights: 'half-with-copy', 'clip-norm': 'true' }, 'bf16', 6 + 4 + 8 + 12 + 6],
+] as const)('pytorch-ddp with %j in %s moves %i bytes an element', (options, precision, moved) => {
+  const sizes: UpdateSizes = {
+    elements: 2000,
+    tensors: [{ elements: 2000, shape: [2000], isHidden: false }],
+  };
+  const { behaviour } = resolveFramework({ name: 'pytorch-ddp', options });
+  const { kernels } = behaviour.update('sgd', precision, sizes);
+  expect(kernels.reduce((total, { bytes }) => total + bytes, 0)).toBe(moved * 2000);
 });
 
 describe('bytes that the kernels of an update move', () => {

@@ -14,9 +14,10 @@ export function hasFoldedTriangle(
   training: TrainingGraph,
   { composite, isAsked }: Pick<FusedGroup, 'composite' | 'isAsked'>,
 ): boolean {
-  const { mask, value } = composite?.roles ?? {};
-  if (composite?.launchedAs !== 'one' || mask === undefined || mask === '') return false;
-  const keys = training.tensors.get(value ?? '')?.dimensions.at(-2);
+  if (composite?.launchedAs !== 'one') return false;
+  // No value has an empty name: what has no mask has no square either.
+  const { mask = '', value = '' } = composite.roles;
+  const keys = training.tensors.get(value)?.dimensions.at(-2);
   if (keys === undefined || !isSquare(training, mask, keys)) return false;
   return isAsked === true ? isOfPositions(training, mask) : isStored(training, mask);
 }
