@@ -64,3 +64,11 @@ test('what the model says itself is fixed', () => {
 test('parts are those of a file of several models', () => {
   expect(summaryOf(viewOf(text, sixteen))).not.toHaveProperty('models');
 });
+
+/** What is wrong is the first error, whatever else is told before it. */
+test.each<[string, string, ScenarioRequest, RegExp]>([
+  ['a cluster that is not known', `dims: { unread: 3 }\n${text}`, { cluster: 'nowhere' }, /`nowhere`/],
+])('nothing is costed: %s', (_, source, request, detail) => {
+  const found = summaryOf(viewOf(source, { ...sixteen, batch: 4, ...request }));
+  expect(found).toEqual({ summary: undefined, state: 'no-cost', detail: expect.stringMatching(detail) });
+});
