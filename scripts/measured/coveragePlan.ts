@@ -3,8 +3,9 @@
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { openModel } from '../../server/src/analysis/openModel.ts';
-import { type BenchmarkPlan, planBenchmark } from '../../server/src/benchmark/benchmarkPlan.ts';
 import { notRunnable } from '../../server/src/benchmark/notRunnable.ts';
+import { planBenchmark } from '../../server/src/benchmark/planBenchmark.ts';
+import type { BenchmarkPlan } from '../../server/src/benchmark/planSchema.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
 

@@ -4,7 +4,7 @@ import { readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect, it } from 'vitest';
 import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
-import { planBenchmark } from '../../server/src/benchmark/benchmarkPlan.ts';
+import { planBenchmark } from '../../server/src/benchmark/planBenchmark.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import { fusedGroups } from '../../server/src/frameworks/pytorch/fusedGroups.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';

@@ -2,8 +2,9 @@
 
 import { describe, expect, it } from 'vitest';
 import { openLayerSpec, openModel } from '../../server/src/analysis/openModel.ts';
-import { benchmarkPlanSchema, planBenchmark } from '../../server/src/benchmark/benchmarkPlan.ts';
 import { compareMeasured } from '../../server/src/benchmark/compareMeasured.ts';
+import { planBenchmark } from '../../server/src/benchmark/planBenchmark.ts';
+import { benchmarkPlanSchema } from '../../server/src/benchmark/planSchema.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
 import { seconds } from '../../server/src/model/units.ts';

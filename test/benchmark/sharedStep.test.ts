@@ -2,7 +2,7 @@
 
 import { expect, it } from 'vitest';
 import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
-import { planBenchmark } from '../../server/src/benchmark/benchmarkPlan.ts';
+import { planBenchmark } from '../../server/src/benchmark/planBenchmark.ts';
 import { busBandwidth } from '../../server/src/benchmark/runCollectives.ts';
 import { planSharedStep } from '../../server/src/benchmark/sharedStep.ts';
 import { sharedStepLines } from '../../server/src/benchmark/sharedStepLines.ts';

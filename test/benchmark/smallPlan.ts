@@ -1,4 +1,4 @@
-import type { BenchmarkPlan } from '../../server/src/benchmark/benchmarkPlan.ts';
+import type { BenchmarkPlan } from '../../server/src/benchmark/planSchema.ts';
 
 /** One linear layer and its activation, batch 4: enough for a runner to have something to run. */
 export function smallPlan(changes: Partial<BenchmarkPlan> = {}): BenchmarkPlan {

@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import { openModel } from '../../server/src/analysis/openModel.ts';
-import { planBenchmark } from '../../server/src/benchmark/benchmarkPlan.ts';
 import { type Computation, computationOf } from '../../server/src/benchmark/computation.ts';
+import { planBenchmark } from '../../server/src/benchmark/planBenchmark.ts';
 import { staleReason } from '../../server/src/benchmark/staleReason.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { planBenchmark } from '../../server/src/benchmark/benchmarkPlan.ts';
+import { planBenchmark } from '../../server/src/benchmark/planBenchmark.ts';
 import { savedCollectives } from '../../server/src/benchmark/savedCollectives.ts';
 import { readArguments } from '../../server/src/cli/arguments.ts';
 import { runCalibrateCommand } from '../../server/src/cli/calibrateCommand.ts';

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { planBenchmark } from '../../server/src/benchmark/benchmarkPlan.ts';
+import { planBenchmark } from '../../server/src/benchmark/planBenchmark.ts';
 import { readArguments } from '../../server/src/cli/arguments.ts';
 import { costModelFile, openModelFile } from '../../server/src/cli/costFile.ts';
 import { runResultsCommand } from '../../server/src/cli/resultsCommand.ts';

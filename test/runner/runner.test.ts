@@ -13,11 +13,12 @@ import { describe, expect, it } from 'vitest';
 import { coveragePlan } from '../../scripts/measured/coveragePlan.ts';
 import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
 import { collectiveOperations } from '../../server/src/benchmark/benchmarkEvents.ts';
-import { type BenchmarkPlan, planBenchmark } from '../../server/src/benchmark/benchmarkPlan.ts';
 import {
   calibrationModel,
   calibrationRuns,
 } from '../../server/src/benchmark/calibration/calibrationModel.ts';
+import { planBenchmark } from '../../server/src/benchmark/planBenchmark.ts';
+import type { BenchmarkPlan } from '../../server/src/benchmark/planSchema.ts';
 import { runBenchmark } from '../../server/src/benchmark/runBenchmark.ts';
 import { runCollectives } from '../../server/src/benchmark/runCollectives.ts';
 import { runTrace } from '../../server/src/benchmark/runTrace.ts';

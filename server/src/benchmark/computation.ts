@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { lossChoices, type Scenario } from '../model/scenario.ts';
-import { type BenchmarkPlan, benchmarkPlanSchema } from './benchmarkPlan.ts';
+import { type BenchmarkPlan, benchmarkPlanSchema } from './planSchema.ts';
 
 /** Of a plan: what the scenario says about how one GPU computes. */
 export const conditionsSchema = benchmarkPlanSchema.pick({

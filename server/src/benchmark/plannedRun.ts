@@ -4,8 +4,9 @@ import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
 import { estimateModel, type ModelEstimate } from '../estimate/estimateModel.ts';
 import type { Scenario } from '../model/scenario.ts';
 import type { StepCost } from '../model/stepCost.ts';
-import { type BenchmarkPlan, type PlanOptions, planBenchmark } from './benchmarkPlan.ts';
 import { notRunnable } from './notRunnable.ts';
+import { type PlanOptions, planBenchmark } from './planBenchmark.ts';
+import type { BenchmarkPlan } from './planSchema.ts';
 
 export interface PlannedRun {
   readonly plan: BenchmarkPlan;

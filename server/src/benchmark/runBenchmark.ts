@@ -13,10 +13,10 @@ import {
   type MeasuredStep,
   originOf,
 } from './benchmarkMeasurements.ts';
-import type { BenchmarkPlan } from './benchmarkPlan.ts';
 import { CollectedRun, type MeasuringEvent } from './collectedRun.ts';
 import { deviceOf } from './deviceOf.ts';
 import { followRunner, type RunnerOptions } from './followRunner.ts';
+import type { BenchmarkPlan } from './planSchema.ts';
 import type { SharedStepPlan } from './sharedStep.ts';
 
 export interface BenchmarkOptions extends RunnerOptions {

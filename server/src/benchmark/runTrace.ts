@@ -2,11 +2,11 @@
 
 import { seconds } from '../model/units.ts';
 import type { LayerKernelsEvent, StepEvent, TracedStepEvent } from './benchmarkEvents.ts';
-import type { BenchmarkPlan } from './benchmarkPlan.ts';
 import { CollectedRun, type MeasuringEvent } from './collectedRun.ts';
 import { deviceOf } from './deviceOf.ts';
 import type { BenchmarkDevice } from './deviceSchema.ts';
 import { followRunner, type RunnerOptions } from './followRunner.ts';
+import type { BenchmarkPlan } from './planSchema.ts';
 
 /** Times in seconds. */
 export interface MeasuredTrace {

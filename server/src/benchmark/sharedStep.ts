@@ -3,7 +3,7 @@
 import { blockOfParameter } from '../frameworks/fsdpExchange.ts';
 import { optionValues } from '../frameworks/registry.ts';
 import type { Scenario } from '../model/scenario.ts';
-import type { BenchmarkPlan } from './benchmarkPlan.ts';
+import type { BenchmarkPlan } from './planSchema.ts';
 
 export type SharedStepPlan =
   | {

@@ -2,12 +2,12 @@
 
 import { dirname } from 'node:path';
 import type { BenchmarkMeasurements } from '../benchmark/benchmarkMeasurements.ts';
-import type { BenchmarkPlan } from '../benchmark/benchmarkPlan.ts';
 import { compareMeasured, type MeasuredComparison } from '../benchmark/compareMeasured.ts';
 import { layerSum, layerSumLines } from '../benchmark/layerSum.ts';
 import { stateText } from '../benchmark/machineState.ts';
 import { measuredLines } from '../benchmark/measuredLines.ts';
 import { type PlannedRun, plannedRun, plannedWithBatch } from '../benchmark/plannedRun.ts';
+import type { BenchmarkPlan } from '../benchmark/planSchema.ts';
 import { runBenchmark } from '../benchmark/runBenchmark.ts';
 import { runSmaller } from '../benchmark/runSmaller.ts';
 import { runTrace } from '../benchmark/runTrace.ts';

@@ -6,7 +6,6 @@
 import { existsSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
-import { planBenchmark } from '../benchmark/benchmarkPlan.ts';
 import { fitFactors } from '../benchmark/calibration/fitFactors.ts';
 import { fitHost, type HostTiming, hostTimingOf } from '../benchmark/calibration/fitHost.ts';
 import { fitKernels, type KernelTiming } from '../benchmark/calibration/fitKernels.ts';
@@ -19,6 +18,7 @@ import { timingsOfRun } from '../benchmark/calibration/timingsOfRun.ts';
 import { computationOf } from '../benchmark/computation.ts';
 import type { DeviceKind } from '../benchmark/deviceChoice.ts';
 import type { BenchmarkDevice } from '../benchmark/deviceSchema.ts';
+import { planBenchmark } from '../benchmark/planBenchmark.ts';
 import type { SavedCollectives } from '../benchmark/savedCollectives.ts';
 import type { SavedResult } from '../benchmark/savedResult.ts';
 import { computeOfStep } from '../estimate/computeOfStep.ts';

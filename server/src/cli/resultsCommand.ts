@@ -1,9 +1,9 @@
 /** `layercost results`: lists, compares and removes the benchmark results that are kept in the workspace. */
 
 import { dirname } from 'node:path';
-import { planBenchmark } from '../benchmark/benchmarkPlan.ts';
 import { compareResults } from '../benchmark/compareResults.ts';
 import { computationOf } from '../benchmark/computation.ts';
+import { planBenchmark } from '../benchmark/planBenchmark.ts';
 import { resultTable } from '../benchmark/resultTable.ts';
 import type { SavedResult } from '../benchmark/savedResult.ts';
 import { staleReason } from '../benchmark/staleReason.ts';

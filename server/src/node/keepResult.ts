@@ -1,8 +1,8 @@
 /** Keeps what a benchmark measured in the workspace of its model, whether it came to its end or not. */
 
 import { basename, dirname } from 'node:path';
-import type { BenchmarkPlan } from '../benchmark/benchmarkPlan.ts';
 import { computationOf } from '../benchmark/computation.ts';
+import type { BenchmarkPlan } from '../benchmark/planSchema.ts';
 import type { BenchmarkOutcome } from '../benchmark/runBenchmark.ts';
 import { type SavedResult, savedResult } from '../benchmark/savedResult.ts';
 import type { Scenario } from '../model/scenario.ts';

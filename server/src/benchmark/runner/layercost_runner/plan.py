@@ -1,4 +1,4 @@
-"""The plan as the runner sees it. Its schema is `benchmarkPlan.ts`; this reads it and knows nothing of torch."""
+"""The plan as the runner sees it. Its schema is `planSchema.ts`; this reads it and knows nothing of torch."""
 
 from __future__ import annotations
 
