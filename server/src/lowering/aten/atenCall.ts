@@ -20,14 +20,18 @@ export interface ResultType {
 }
 
 export class AtenCall {
+  /** The module that makes the call; outside all modules, its first result. */
+  readonly path: string;
+
   constructor(
-    private readonly node: AtenNode,
-    private readonly path: string,
+    readonly node: AtenNode,
     private readonly graph: GraphBuilder,
     private readonly tensors: Pick<ReadonlyMap<string, Tensor>, 'get'>,
     /** Of each result, where the archive says it. */
     readonly results: readonly (ResultType | undefined)[],
-  ) {}
+  ) {
+    this.path = node.modules.at(-1)?.path || (node.outputs[0] ?? '');
+  }
 
   /** Of the first result. */
   get shape(): readonly Dimension[] | undefined {
