@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { bindTrainingGraph } from '../../server/src/analysis/bindTrainingGraph.ts';
 import type { ModelAnalysis, TrainingGraph } from '../../server/src/analysis/modelAnalysis.ts';
 import { openModel } from '../../server/src/analysis/openModel.ts';
-import { parametersByLayer } from '../../server/src/estimate/layerCosts.ts';
+import { parametersByLayer } from '../../server/src/estimate/layerOf.ts';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
 import { findCluster } from '../../server/src/hardware/clusters.ts';
 

@@ -40,7 +40,8 @@ import { decodeCost, type Prefill } from './decoding/decodeCost.ts';
 import { efficiencyNotes } from './efficiencyNotes.ts';
 import { findingsOf } from './findings/findings.ts';
 import { batchThatFits } from './findings/outOfMemory.ts';
-import { layerCosts, layerOfOperators } from './layerCosts.ts';
+import { layerCosts } from './layerCosts.ts';
+import { layerOfOperators } from './layerOf.ts';
 import { partsLeftOut } from './leftOut.ts';
 import { memoryOf } from './memory/memoryOf.ts';
 import {

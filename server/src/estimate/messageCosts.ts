@@ -8,7 +8,8 @@ import { memoize } from '../model/memoize.ts';
 import type { MessageCost } from '../model/stepCost.ts';
 import { type Bytes, bytes, seconds, sum, times } from '../model/units.ts';
 import type { StepTimeline } from '../schedule/stepTimeline.ts';
-import { type LayerCommunication, layerOfOperators, layerOfParameters } from './layerCosts.ts';
+import type { LayerCommunication } from './layerCosts.ts';
+import { layerOfOperators, layerOfParameters } from './layerOf.ts';
 import { queueOfMessages } from './plan/plannedTimes.ts';
 import { exchangesPerStep, type StepPlan } from './plan/stepPlan.ts';
 

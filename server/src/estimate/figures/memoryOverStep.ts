@@ -3,7 +3,7 @@
 import type { MemoryMoment } from '../../charts/memoryChart.ts';
 import { floatAt, intAt } from '../../model/at.ts';
 import type { StepTimeline } from '../../schedule/stepTimeline.ts';
-import { layerOfOperators } from '../layerCosts.ts';
+import { layerOfOperators } from '../layerOf.ts';
 import { momentsOf } from '../memory/memoryOf.ts';
 import { runtimeReserve } from '../memory/reservedMemory.ts';
 import type { StepPlan } from '../plan/stepPlan.ts';

@@ -6,7 +6,7 @@
 import { floatAt, intAt } from '../../model/at.ts';
 import { type SentMessage, type StepTimeline, stepTimes } from '../../schedule/stepTimeline.ts';
 import type { LaunchedWork } from '../../schedule/stepWork.ts';
-import { layerOfOperators } from '../layerCosts.ts';
+import { layerOfOperators } from '../layerOf.ts';
 import { workOf } from '../plan/plannedWork.ts';
 import { passesOf, type StepPlan } from '../plan/stepPlan.ts';
 

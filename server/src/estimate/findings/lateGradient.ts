@@ -7,7 +7,7 @@ import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatBytes, formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { seconds } from '../../model/units.ts';
-import { layerOfParameters } from '../layerCosts.ts';
+import { layerOfParameters } from '../layerOf.ts';
 import { communicationByLayer } from '../messageCosts.ts';
 import type { EstimatedStep } from './estimatedStep.ts';
 import { tableAdvice } from './tableAdvice.ts';

@@ -5,7 +5,7 @@ import { entryAt, intAt } from '../../model/at.ts';
 import type { LayerCollective, WholeLayer } from '../../model/stepCost.ts';
 import { seconds } from '../../model/units.ts';
 import type { WholeProduct } from '../../parallel/tensorParallel.ts';
-import { layerOfOperators } from '../layerCosts.ts';
+import { layerOfOperators } from '../layerOf.ts';
 import type { StagePlan } from './parallelPlan.ts';
 
 /** Those of one layer that are alike are counted together. */
