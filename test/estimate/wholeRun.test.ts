@@ -20,6 +20,8 @@ const storage: Storage = {
 };
 const cluster: ClusterProfile = { ...found, storage };
 
+const placement = { nodes: 2, gpusPerNode: 8 };
+
 const run: RunScenario = { samples: 1000, epochs: 3 };
 const scenario: Scenario = {
   cluster: 'dgx-a100',
@@ -76,20 +78,22 @@ const costOf = (
   { handling = asItGoes, step = 0.5, exact = true, waiting = null as number | null, on = cluster } = {},
 ) =>
   wholeRun(
-    { ...scenario, ...change },
-    on,
-    { nodes: 2, gpusPerNode: 8 },
-    handling,
-    seconds(step),
-    exact,
-    waiting === null ? null : seconds(waiting),
+    { scenario: { ...scenario, ...change }, cluster: on, placement, behaviour: { input: handling } },
+    {
+      time: seconds(step),
+      isExact: exact,
+      waitingForHost: waiting === null ? null : seconds(waiting),
+    },
   );
 
 describe('a run', () => {
   test('without one there is nothing to say', () => {
     const { run: _, ...without } = scenario;
     expect(
-      wholeRun(without, cluster, { nodes: 2, gpusPerNode: 8 }, asItGoes, seconds(1), true, null),
+      wholeRun(
+        { scenario: without, cluster, placement, behaviour: { input: asItGoes } },
+        { time: seconds(1), isExact: true, waitingForHost: null },
+      ),
     ).toBeUndefined();
   });
 

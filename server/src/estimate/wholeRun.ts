@@ -14,25 +14,34 @@ import type { Scenario } from '../model/scenario.ts';
 import type { RunCost } from '../model/stepCost.ts';
 import { type Seconds, seconds } from '../model/units.ts';
 import { readingTime } from './plan/inputWork.ts';
+import type { StepPlan } from './plan/stepPlan.ts';
 import { runEnergy } from './runEnergy.ts';
 
-/** `step` is that of all workers on average, and a lower bound where `isStepExact` is false; `waitingForHost` is a part of it. */
+/** What of a plan says how a run of its steps begins. */
+type RunningStep = Pick<StepPlan, 'scenario' | 'cluster' | 'placement'> & {
+  readonly behaviour: Pick<StepPlan['behaviour'], 'input'>;
+};
+
+/** A step of all workers on average. */
+export interface MeanStep {
+  readonly time: Seconds;
+  /** Else `time` is a lower bound. */
+  readonly isExact: boolean;
+  /** The part of `time` in which the GPU has nothing to run; null where it is not known. */
+  readonly waitingForHost: Seconds | null;
+}
+
 export function wholeRun(
-  scenario: Scenario,
-  cluster: ClusterProfile,
-  placement: Placement,
-  handling: InputHandling,
-  step: Seconds,
-  isStepExact: boolean,
-  waitingForHost: Seconds | null,
+  { scenario, cluster, placement, behaviour }: RunningStep,
+  step: MeanStep,
 ): RunCost | undefined {
   const { run } = scenario;
   const steps = stepsOfRun(scenario);
   if (run === undefined || steps === undefined) return undefined;
-  const loading = loadingTime(scenario, cluster, placement, handling);
+  const loading = loadingTime(scenario, cluster, placement, behaviour.input);
   const isKnown = run.start !== undefined && loading !== null;
   const known = seconds(knownPart(run.start) + knownPart(loading));
-  const time = seconds(known + steps * step);
+  const time = seconds(known + steps * step.time);
   const price = priceOfRun(scenario, time);
   const offer = run.price?.offer;
   return {
@@ -41,9 +50,9 @@ export function wholeRun(
     loading,
     time,
     // A start that nobody gave takes time too.
-    exact: isKnown && isStepExact,
+    exact: isKnown && step.isExact,
     price: price ?? null,
-    energy: runEnergy(cluster, scenario.gpus, time, step, waitingForHost, run.pue),
+    energy: runEnergy(cluster, scenario.gpus, time, step.time, step.waitingForHost, run.pue),
     ...(offer === undefined ? {} : { offer }),
   };
 }

@@ -8,9 +8,9 @@ import { wholeRun } from '../wholeRun.ts';
 import type { EstimatedStep } from './estimatedStep.ts';
 
 export function slowStart({ plan, timeline, exact }: EstimatedStep): readonly Finding[] {
-  const { scenario, cluster, placement, behaviour } = plan;
-  const step = meanStep(plan, timeline.step);
-  const run = wholeRun(scenario, cluster, placement, behaviour.input, step, exact, null);
+  const { scenario } = plan;
+  const time = meanStep(plan, timeline.step);
+  const run = wholeRun(plan, { time, isExact: exact, waitingForHost: null });
   if (run === undefined || run.initialisation === null || run.time === 0) return [];
   const share = run.initialisation / run.time;
   if (share < thresholdOf(scenario.thresholds, 'slow-start')) return [];
