@@ -34,6 +34,8 @@ function orderGradients(
   analysis: ModelAnalysis,
   { operators, bytesPerElement, tables }: GradientQuestion,
 ): readonly Gradient[] {
+  // A graph may hold a weight and give it out: nothing computes its gradient.
+  if (operators === 0) return [];
   const { parameters } = analysis;
   const last = operators - 1;
   const typeOf = typesOfOperators(analysis);
