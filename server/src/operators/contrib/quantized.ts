@@ -12,8 +12,8 @@ import type {
   OperatorCost,
   OperatorDefinition,
 } from '../definition.ts';
-import { concatMap } from '../dimensions/axes.ts';
 import { broadcastMap } from '../dimensions/elementwise.ts';
+import { concatMap } from '../dimensions/parts.ts';
 import { poolMap } from '../dimensions/windows.ts';
 import { inferGlobalPool, inferPool, poolCost, spatialElements } from '../nn/pooling.ts';
 import { inferConcat } from '../tensor/concat.ts';

@@ -5,9 +5,9 @@ import type { InferenceContext } from '../definition.ts';
 import { type DimensionMap, unknownMap } from '../dimensionMap.ts';
 import { normalizeAxis } from '../vocabulary/axes.ts';
 import { whyUnknown } from '../vocabulary/types.ts';
-import { groupNormalizationMap } from './axes.ts';
 import { broadcastMap, fromEnd, rankOf } from './elementwise.ts';
 import { mapOfLabels } from './labels.ts';
+import { groupNormalizationMap } from './normalizations.ts';
 
 /** The last axis holds a value and a gate of one size each: an element of one goes with that of the other. */
 export function splitGeluMap(context: InferenceContext): DimensionMap {

@@ -2,7 +2,7 @@
 
 import type { Dimension } from '../../model/dimension.ts';
 import type { InferenceContext, OperatorDefinition } from '../definition.ts';
-import { lossMap } from '../dimensions/axes.ts';
+import { lossMap } from '../dimensions/reductions.ts';
 import { define } from '../vocabulary/define.ts';
 import { data, detached, noRule } from '../vocabulary/facts.ts';
 import { elementTypeOf, tensor, unknownBecause } from '../vocabulary/types.ts';

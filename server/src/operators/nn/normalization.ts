@@ -19,14 +19,14 @@ import type {
   OperatorDefinition,
   SavedTensor,
 } from '../definition.ts';
+import { likeInputBut, likeInputButAxis } from '../dimensions/elementwise.ts';
 import {
   batchNormalizationMap,
   groupNormalizationMap,
   instanceNormalizationMap,
   layerNormalizationMap,
-  softmaxMap,
-} from '../dimensions/axes.ts';
-import { likeInputBut, likeInputButAxis } from '../dimensions/elementwise.ts';
+} from '../dimensions/normalizations.ts';
+import { softmaxMap } from '../dimensions/reductions.ts';
 import { normalizeAxis } from '../vocabulary/axes.ts';
 import { define } from '../vocabulary/define.ts';
 import { inferLikeInput } from '../vocabulary/elementwise.ts';

@@ -2,8 +2,8 @@
 
 import { elementTypeOfNumber } from '../../model/elementType.ts';
 import type { InferenceContext, OperatorDefinition } from '../definition.ts';
-import { quantizationMap } from '../dimensions/axes.ts';
 import { likeInputBut } from '../dimensions/elementwise.ts';
+import { quantizationMap } from '../dimensions/quantization.ts';
 import { define, ownDomain } from '../vocabulary/define.ts';
 import { elementwiseCost, inferLikeInput, passesThrough } from '../vocabulary/elementwise.ts';
 import { data, detached, noRule } from '../vocabulary/facts.ts';

@@ -19,7 +19,7 @@ import type {
   SavedTensor,
 } from '../definition.ts';
 import type { Combination } from '../dimensionMap.ts';
-import { extremePositionMap, reductionMap, runningMap } from '../dimensions/axes.ts';
+import { extremePositionMap, reductionMap, runningMap } from '../dimensions/reductions.ts';
 import { integersOf, lengthOf, normalizeAxes, normalizeAxis, numbersOf } from '../vocabulary/axes.ts';
 import { contentOf, coordinatesOf, elementAt } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';

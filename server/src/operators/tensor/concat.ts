@@ -4,7 +4,7 @@ import { addDimensions, type Dimension, isSymbolic, unknownDimension } from '../
 import { isInteger } from '../../model/elementType.ts';
 import type { TensorContent } from '../../model/graph.ts';
 import type { Inference, InferenceContext } from '../definition.ts';
-import { concatMap } from '../dimensions/axes.ts';
+import { concatMap } from '../dimensions/parts.ts';
 import { normalizeAxis, numbersOf } from '../vocabulary/axes.ts';
 import { contradict } from '../vocabulary/broadcast.ts';
 import { content, gatherContent, positionOf } from '../vocabulary/contents.ts';

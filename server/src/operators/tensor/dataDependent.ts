@@ -11,7 +11,7 @@ import {
 import type { TensorContent } from '../../model/graph.ts';
 import type { OperatorDefinition } from '../definition.ts';
 import { privateMap } from '../dimensionMap.ts';
-import { compressMap } from '../dimensions/axes.ts';
+import { compressMap } from '../dimensions/lookups.ts';
 import { normalizeAxis, numbersOf } from '../vocabulary/axes.ts';
 import { scalarOf } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';

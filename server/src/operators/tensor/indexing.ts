@@ -17,6 +17,7 @@ import type {
   OperatorDefinition,
   SavedTensor,
 } from '../definition.ts';
+import { likeInputButAxis } from '../dimensions/elementwise.ts';
 import {
   gatherElementsMap,
   gatherMap,
@@ -25,8 +26,7 @@ import {
   scatterElementsMap,
   scatterNDMap,
   tensorScatterMap,
-} from '../dimensions/axes.ts';
-import { likeInputButAxis } from '../dimensions/elementwise.ts';
+} from '../dimensions/lookups.ts';
 import { integersOf, normalizeAxis, numbersOf } from '../vocabulary/axes.ts';
 import { elementAt, gatherContent, positionOf, scalarOf } from '../vocabulary/contents.ts';
 import { define, ownDomain, withdrawn } from '../vocabulary/define.ts';

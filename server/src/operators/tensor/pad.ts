@@ -2,7 +2,7 @@
 
 import { addDimensions, unknownDimension } from '../../model/dimension.ts';
 import type { CostContext, Inference, InferenceContext } from '../definition.ts';
-import { padMap } from '../dimensions/axes.ts';
+import { padMap } from '../dimensions/parts.ts';
 import { integersOf, normalizeAxes, numbersOf } from '../vocabulary/axes.ts';
 import { define } from '../vocabulary/define.ts';
 import { data, detached, host } from '../vocabulary/facts.ts';

@@ -12,7 +12,6 @@ import {
   unknownDimension,
 } from '../../model/dimension.ts';
 import type { Inference, InferenceContext, OperatorDefinition } from '../definition.ts';
-import { expandMap } from '../dimensions/axes.ts';
 import { likeInputMap } from '../dimensions/elementwise.ts';
 import {
   blocksMap,
@@ -22,6 +21,7 @@ import {
   transposeMap,
   unsqueezeMap,
 } from '../dimensions/reshaping.ts';
+import { expandMap } from '../dimensions/sizes.ts';
 import { integersOf, lengthOf, normalizeAxes, normalizeAxis, numbersOf } from '../vocabulary/axes.ts';
 import { broadcastShapes } from '../vocabulary/broadcast.ts';
 import { gatherContent, reshapeContent } from '../vocabulary/contents.ts';

@@ -17,7 +17,7 @@ import type {
   OperatorDefinition,
 } from '../definition.ts';
 import { privateMap } from '../dimensionMap.ts';
-import { resizeMap } from '../dimensions/axes.ts';
+import { resizeMap } from '../dimensions/sizes.ts';
 import { affineGridMap, columnsToImageMap, gridSampleMap } from '../dimensions/windows.ts';
 import { normalizeAxes, numbersOf } from '../vocabulary/axes.ts';
 import { define, withdrawn } from '../vocabulary/define.ts';

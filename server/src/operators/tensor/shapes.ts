@@ -26,8 +26,8 @@ import type {
   OperatorDefinition,
 } from '../definition.ts';
 import { privateMap } from '../dimensionMap.ts';
-import { filledMap } from '../dimensions/axes.ts';
 import { broadcastMap, likeInputMap } from '../dimensions/elementwise.ts';
+import { filledMap } from '../dimensions/sizes.ts';
 import { combineContents, content, contentOf, largestContent, scalarOf } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';
 import { elementwiseCost, inferBroadcast, inferLikeInput, readsNothing } from '../vocabulary/elementwise.ts';

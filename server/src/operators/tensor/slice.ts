@@ -15,7 +15,7 @@ import {
   unknownDimension,
 } from '../../model/dimension.ts';
 import type { CostContext, Inference, InferenceContext, OperatorCost } from '../definition.ts';
-import { sliceMap } from '../dimensions/axes.ts';
+import { sliceMap } from '../dimensions/parts.ts';
 import { integersOf, lengthOf, normalizeAxes, numbersOf } from '../vocabulary/axes.ts';
 import { gatherContent } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';

@@ -2,8 +2,8 @@
 
 import { multiplyDimensions, unknownDimension } from '../../model/dimension.ts';
 import type { OperatorDefinition } from '../definition.ts';
-import { reverseSequenceMap, tileMap } from '../dimensions/axes.ts';
 import { likeInputBut, rowsMap } from '../dimensions/elementwise.ts';
+import { reverseSequenceMap, tileMap } from '../dimensions/parts.ts';
 import { normalizeAxes, numbersOf } from '../vocabulary/axes.ts';
 import { gatherContent } from '../vocabulary/contents.ts';
 import { define } from '../vocabulary/define.ts';

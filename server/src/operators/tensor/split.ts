@@ -11,7 +11,7 @@ import {
 } from '../../model/dimension.ts';
 import type { TensorContent } from '../../model/graph.ts';
 import type { Inference, InferenceContext } from '../definition.ts';
-import { splitMap } from '../dimensions/axes.ts';
+import { splitMap } from '../dimensions/parts.ts';
 import { integersOf, normalizeAxis, numbersOf } from '../vocabulary/axes.ts';
 import { contradict } from '../vocabulary/broadcast.ts';
 import { gatherContent } from '../vocabulary/contents.ts';
