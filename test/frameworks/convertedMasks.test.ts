@@ -66,3 +66,25 @@ test.each([
   const launches = called.launches + 1;
   expect(masksOf(text)).toEqual({ written: 4 * elements, launches, kept: 2 * elements });
 });
+
+test('where an exporter adds the booleans to the scores, the call still makes numbers of them', () => {
+  const added = attention('-65504.0').replace('Add (scores, mask)', 'Add (scores, seen)');
+  const launches = masksOf(attention('-65504.0')).launches + 2;
+  expect(masksOf(added.replace('  mask = Where (seen, zero, hidden)\n', '')).launches).toBe(launches);
+});
+
+/** `Attention` of opset 23 with a mask that the file holds: 2 sequences of 4 tokens, 2 heads of 8. */
+const masked = (shown: readonly number[]): string => `
+<ir_version: 10, opset_import: ["" : 23]>
+attention (float[2,2,4,8] q, float[2,2,4,8] k, float[2,2,4,8] v) => (float[2,2,4,8] y)
+<bool[1,1,4,4] seen = {${shown.join(', ')}}> {
+  y = Attention (q, k, v, seen)
+}`;
+
+test.each([
+  ['that hides nothing is none', Array.from({ length: 16 }, () => 1), 0],
+  ['that hides one key makes numbers of it', [0, ...Array.from({ length: 15 }, () => 1)], 2],
+])('a mask %s', (_, shown, more) => {
+  const none = masked([]).replace('<bool[1,1,4,4] seen = {}>', '').replace(', seen)', ')');
+  expect(masksOf(masked(shown)).launches).toBe(masksOf(none).launches + more);
+});

@@ -23,6 +23,7 @@ import { type FusedGroup, fusedGroups } from './fusedGroups.ts';
 import { addGradientSums } from './gradientSums.ts';
 import { type InputCasts, inputCasts } from './inputCasts.ts';
 import { keptValue, storedValue } from './keptTensors.ts';
+import { numbersOfMask } from './kernelsOfMask.ts';
 import { absorbed, type GivenImages, lowerGroup } from './lowerGroup.ts';
 import { operatorLowering } from './lowerOperator.ts';
 import { withoutMadeMasks } from './madeMasks.ts';
@@ -142,9 +143,15 @@ export function eagerOperators(
       castsOf({ inputs: group.inputs, class: group.kind, type, environment }),
     );
     const { composite } = group;
-    if (composite?.launchedAs !== 'assumed-one') return lowered;
+    // Exporters add a mask of booleans to the scores as it is, where the call made numbers of it.
+    const ofMask =
+      group.kind === 'attention'
+        ? numbersOfMask(training, composite?.roles.mask ?? '', type.bytesPerElement, environment)
+        : [];
+    const launched = ofMask.length === 0 ? lowered : { ...lowered, forward: [...ofMask, ...lowered.forward] };
+    if (composite?.launchedAs !== 'assumed-one') return launched;
     return {
-      ...lowered,
+      ...launched,
       assumed: { name: composite.name, ...writtenOut(training, group, typed, kernelsOf) },
     };
   });

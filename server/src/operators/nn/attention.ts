@@ -164,7 +164,21 @@ function costOfAttention(context: CostContext): OperatorCost {
       valueSize: productOfSizes(value?.size),
     },
     [0, 1, 2],
-    { mask: 3, causal: context.int('is_causal', 0) === 1 },
+    {
+      ...(hidesNothing(context) ? {} : { mask: 3 }),
+      causal: context.int('is_causal', 0) === 1,
+    },
+  );
+}
+
+/**
+ * A mask of booleans that are all true, as tracing writes it for `arange(n) >= 0`: the program gives no mask. Of a large one the file
+ * was not read.
+ */
+function hidesNothing(context: CostContext): boolean {
+  const content = context.inputContent(3);
+  return (
+    context.input(3)?.elementType === 'bool' && content !== undefined && content.every((shows) => shows === 1)
   );
 }
 
