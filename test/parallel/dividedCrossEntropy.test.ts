@@ -62,12 +62,20 @@ test('of two workers, as DTensor computes it', () => {
   expect(lowered.backwardTemporary).toBe(12 * scores - 2 * scores);
 });
 
-test.each([
-  ['torchtitan', 1],
-  // Its own kernel computes in place.
-  ['megatron', 2],
-])('%s on %i workers computes it by its usual kernels', (framework, ways) => {
-  const { lowered } = lossOf(framework, ways);
+test('on one worker PyTorch has kernels over rows', () => {
+  const { lowered } = lossOf('torchtitan', 1);
   expect(lowered.forwardTemporary).toBeUndefined();
-  expect(lowered.forward.length).toBeLessThan(6);
+  expect(lowered.forward.length).toBeLessThan(4);
+});
+
+/** `_VocabParallelCrossEntropy` of Megatron-LM: greatest, difference, exponential, sum and quotient in one copy; its gradient too. */
+test.each([1, 2])('Megatron-LM on %i workers computes in place', (ways) => {
+  const { lowered, index } = lossOf('megatron', ways);
+  const own = (2 * scores) / ways;
+  const [once, twice] = [4 * own, 8 * own];
+  expect(operatorText('Loss', lowered)).toBe(
+    `Loss fp32 4 | F ${widened(own)}, ${reduction(once)}, ${elementwise(twice, twice)}, ${reduction(once)}, ${elementwise(twice)}` +
+      ` | D ${elementwise(twice)}, ${elementwise(6 * own)} | S ${index}/0/log-probabilities ${once}, label:8 ${8 * 64}`,
+  );
+  expect([lowered.forwardTemporary, lowered.backwardTemporary]).toEqual([undefined, undefined]);
 });

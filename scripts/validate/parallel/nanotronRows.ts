@@ -52,7 +52,8 @@ export const predictNanotron = (
 export const isPipelineOverNodes = ({ pp, nodes, tp }: MeasuredRow): boolean =>
   pp !== '1' && nodes !== '1' && tp !== '1';
 
-const common = 'weights=half-with-copy,gradients=fp32-sums,optimizer-kernels=fused,clip-norm=true,torch=2.6';
+const common =
+  'weights=half-with-copy,gradients=fp32-sums,optimizer-kernels=fused,clip-norm=true,cross-entropy=in-place,torch=2.6';
 
 /** Elements of a bucket: 25 MiB in bf16. */
 const scattered = `deepspeed-zero,stage=1,communication-data-type=fp32,overlap-comm=true,reduce-bucket-size=${(25 * 2 ** 20) / 2}`;

@@ -32,7 +32,7 @@ export function notRunnable(training: TrainingGraph, scenario: Scenario): string
 const unknownToRunner: Readonly<Record<string, readonly string[]>> = {
   'in-place': ['true'],
   'compile-loss': ['false'],
-  'cross-entropy': ['chunked', 'fused-linear'],
+  'cross-entropy': ['in-place', 'chunked', 'fused-linear'],
   'grad-accum-dtype': ['fp32'],
   'launch-blocking': ['true'],
   gradients: ['fp32-sums'],

@@ -184,8 +184,7 @@ export const megatron: FrameworkEntry = {
         ]),
         false,
         megatronLaunch,
-        // `vocab_parallel_cross_entropy` of megatron/core/tensor_parallel/cross_entropy.py casts scores to fp32.
-        { fusedByHand: true, widensScores: true },
+        { fusedByHand: true },
       );
     const [eager, narrow] = [eagerWith('fp32-sums'), eagerWith('new')];
     const sumBytes = (precision: Precision): number =>

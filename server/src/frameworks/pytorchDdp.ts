@@ -270,7 +270,7 @@ export function eagerPytorch(
   options: ReadonlyMap<string, string>,
   casts = options.get('weights') === 'fp32',
   usualLaunch: Estimate<Seconds> = eagerLaunch,
-  { fusedByHand = false, widensScores = false }: { fusedByHand?: boolean; widensScores?: boolean } = {},
+  { fusedByHand = false, castsScores = false }: { fusedByHand?: boolean; castsScores?: boolean } = {},
 ): Pick<
   FrameworkBehaviour,
   | 'launch'
@@ -299,6 +299,7 @@ export function eagerPytorch(
   const addsGradients = fp32Sums || options.get('gradients') === 'added';
   const reentrant = options.get('reentrant') === 'true';
   const mode = compileMode(options);
+  const lossInPlace = fusedByHand || options.get(crossEntropyOption.name) === 'in-place';
   const launch = launchOf(Number(options.get('launch-us')) * 1e-6, usualLaunch);
   const collectiveCall = Number(options.get('collective-us')) * 1e-6;
   return {
@@ -316,7 +317,8 @@ export function eagerPytorch(
       channelsLast,
       inPlace,
       wholeHalf: !casts,
-      widensScores,
+      widensScores: castsScores || lossInPlace,
+      lossInPlace,
       compiled: mode !== undefined,
       compilesLoss: options.get('compile-loss') === 'true',
       scoreParts: scorePartsOf(options),

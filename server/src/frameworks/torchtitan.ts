@@ -89,7 +89,7 @@ export const torchtitan: FrameworkEntry = {
   create: (options) => ({
     // `cross_entropy_loss` of torchtitan/components/loss.py casts scores to fp32.
     ...eagerPytorch(new Map([...options, ['weights', 'fp32'], ['gradients', 'new']]), false, undefined, {
-      widensScores: true,
+      castsScores: true,
     }),
     name: 'torchtitan',
     handleGradients: (group, pass, precision) =>

@@ -73,6 +73,8 @@ export interface TypeOptions {
   readonly wholeHalf?: boolean;
   /** With `wholeHalf`: losses take their scores in fp32, whatever the program says. */
   readonly widensScores?: boolean;
+  /** Losses of scores write over one copy of them, as Megatron-LM's. */
+  readonly lossInPlace?: boolean;
   /** Casts of weights are remembered for a step, as autocast of PyTorch does. */
   readonly remembersCasts?: boolean;
   /** Who casts what products in fp8 read; left out, torchao in eager mode. */

@@ -13,6 +13,7 @@ import type { LoweredOperator } from '../behaviour.ts';
 import { dividedCrossEntropy } from './dividedCrossEntropy.ts';
 import { type EagerStep, noKernels, storedBytesPerElement, type TypedOperator } from './eagerStep.ts';
 import { castKernel, elementwiseKernel } from './elementwiseKernel.ts';
+import { inPlaceCrossEntropy } from './inPlaceCrossEntropy.ts';
 
 /** `undefined` for other operators; `own` is what the definition says of this one, without casts. */
 export function lowerCrossEntropy(
@@ -32,8 +33,9 @@ export function lowerCrossEntropy(
   // In fp32 by its own line, or by a program that casts the scores itself.
   const isWide = operator.widensScores === true || !type.mixed;
   const stored = isWide ? Math.max(given, type.bytesPerElement) : given;
-  if (cost.dividesClasses === true && !step.fusedByHand)
-    return dividedCrossEntropy({ ...typed, elements, given, stored, learns, rows: whole }, own.saved);
+  const loss = { ...typed, elements, given, stored, learns, rows: whole };
+  if (step.lossInPlace) return inPlaceCrossEntropy(loss, own.saved);
+  if (cost.dividesClasses === true) return dividedCrossEntropy(loss, own.saved);
   const isCast = stored !== type.bytesPerElement;
   const cast = (before: number, after: number): readonly KernelWork[] =>
     before === after ? noKernels : [castKernel(elements, before, after, environment)];

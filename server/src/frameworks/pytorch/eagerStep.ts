@@ -17,8 +17,8 @@ export interface EagerStep extends ViewStorage {
   /** Activations that can be computed in place are. */
   readonly inPlace: boolean;
   readonly remembersCasts: boolean;
-  /** Kernels that stand for several of PyTorch's, as in Megatron-LM. */
-  readonly fusedByHand: boolean;
+  /** Losses of scores write over one copy of them. */
+  readonly lossInPlace: boolean;
 }
 
 export interface TypedOperator {

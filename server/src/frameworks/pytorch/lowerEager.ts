@@ -115,8 +115,8 @@ export function eagerOperators(
     inOrder: ({ index }) => groups.get(index)?.kind === 'normalization',
     liesLast: (name) => last.has(name),
   });
-  const { inPlace = false, remembersCasts = false, fusedByHand = false } = options;
-  const step: EagerStep = { training, types, mode, inPlace, remembersCasts, fusedByHand, ...views };
+  const { inPlace = false, remembersCasts = false, lossInPlace = false } = options;
+  const step: EagerStep = { training, types, mode, inPlace, remembersCasts, lossInPlace, ...views };
   const environmentOf = environments(options.channelsLast, last, mode, precision, options);
   const castsOf = inputCasts(step);
   const lowerOperator = operatorLowering(step, groups, options.narrowScaling ?? 'eager', castsOf);

@@ -29,8 +29,8 @@ export const crossEntropyOption: FrameworkOption = {
   name: 'cross-entropy',
   default: 'whole',
   documentation:
-    'how the loss of the scores of a vocabulary is computed: whole (of all tokens at once), chunked (in eight parts, as torchtune and torchtitan do) or fused-linear (with its projection, part by part, as Liger Kernel does: scores are never stored)',
-  expects: oneOf('whole', 'chunked', 'fused-linear'),
+    'how the loss of scores is computed: whole (of all tokens at once), in-place (one fp32 copy of them becomes the softmax and the gradient, as in Megatron-LM), chunked (in eight parts, as torchtune and torchtitan do) or fused-linear (with its projection, part by part, as Liger Kernel does: scores are never stored)',
+  expects: oneOf('whole', 'in-place', 'chunked', 'fused-linear'),
 };
 
 export const scorePartsOf = (options: ReadonlyMap<string, string>): ScoreParts => {
