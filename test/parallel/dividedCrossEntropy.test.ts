@@ -25,7 +25,7 @@ layers:
 /** Of a worker of two. */
 const scores = (2 * 32 * 256) / 2;
 
-function lossOf(framework: string, ways: number) {
+function lossOf(framework: string, ways: number, options: Readonly<Record<string, string>> = {}) {
   const { training, issues } = estimateModel(openLayerSpec(spec, 'net.layers.yaml'), [
     {
       cluster: 'dgx-h100',
@@ -41,7 +41,7 @@ function lossOf(framework: string, ways: number) {
     sequence: true,
     keepsGathered: true,
   });
-  const { behaviour } = resolveFramework({ name: framework, options: {} });
+  const { behaviour } = resolveFramework({ name: framework, options });
   const { operators } = behaviour.lower(sharded.training, 'bf16', 'training');
   const index = training.analysis.graph.operators.findIndex(({ type }) => type === 'SoftmaxCrossEntropyLoss');
   const lowered = operators[index];
@@ -78,4 +78,11 @@ test.each([1, 2])('Megatron-LM on %i workers computes in place', (ways) => {
       ` | D ${elementwise(twice)}, ${elementwise(6 * own)} | S ${index}/0/log-probabilities ${once}, label:8 ${8 * 64}`,
   );
   expect([lowered.forwardTemporary, lowered.backwardTemporary]).toEqual([undefined, undefined]);
+});
+
+test('nanotron has its scores in fp32 beside the copy that it writes over', () => {
+  const options = { weights: 'half', 'cross-entropy': 'in-place' };
+  const [beside, own] = [lossOf('pytorch-ddp', 2, options), lossOf('megatron', 2)];
+  expect(operatorText('Loss', beside.lowered)).toBe(operatorText('Loss', own.lowered));
+  expect(beside.lowered.forwardTemporary).toBe(4 * scores);
 });

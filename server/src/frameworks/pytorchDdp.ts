@@ -299,7 +299,8 @@ export function eagerPytorch(
   const addsGradients = fp32Sums || options.get('gradients') === 'added';
   const reentrant = options.get('reentrant') === 'true';
   const mode = compileMode(options);
-  const lossInPlace = fusedByHand || options.get(crossEntropyOption.name) === 'in-place';
+  const isInPlace = options.get(crossEntropyOption.name) === 'in-place';
+  const lossInPlace = fusedByHand ? 'of scores' : isInPlace ? 'beside scores' : undefined;
   const launch = launchOf(Number(options.get('launch-us')) * 1e-6, usualLaunch);
   const collectiveCall = Number(options.get('collective-us')) * 1e-6;
   return {
@@ -317,8 +318,8 @@ export function eagerPytorch(
       channelsLast,
       inPlace,
       wholeHalf: !casts,
-      widensScores: castsScores || lossInPlace,
-      lossInPlace,
+      widensScores: castsScores || lossInPlace !== undefined,
+      ...(lossInPlace === undefined ? {} : { lossInPlace }),
       compiled: mode !== undefined,
       compilesLoss: options.get('compile-loss') === 'true',
       scoreParts: scorePartsOf(options),

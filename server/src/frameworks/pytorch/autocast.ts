@@ -21,6 +21,7 @@ import { CastsByHand } from './castsByHand.ts';
 import { isConvertedMask } from './convertedMasks.ts';
 import { biasedMatmul } from './foldedBias.ts';
 import type { FusedGroup } from './fusedGroups.ts';
+import type { LossCopy } from './inPlaceCrossEntropy.ts';
 import { isNarrowProduct, type NarrowScaling } from './narrowProducts.ts';
 
 /** What an operator computes in, and how wide the float32 tensors of the file are for it. */
@@ -73,8 +74,8 @@ export interface TypeOptions {
   readonly wholeHalf?: boolean;
   /** With `wholeHalf`: losses take their scores in fp32, whatever the program says. */
   readonly widensScores?: boolean;
-  /** Losses of scores write over one copy of them, as Megatron-LM's. */
-  readonly lossInPlace?: boolean;
+  /** Losses of scores write over a copy of them. */
+  readonly lossInPlace?: LossCopy;
   /** Casts of weights are remembered for a step, as autocast of PyTorch does. */
   readonly remembersCasts?: boolean;
   /** Who casts what products in fp8 read; left out, torchao in eager mode. */

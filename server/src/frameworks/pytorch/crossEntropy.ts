@@ -34,7 +34,7 @@ export function lowerCrossEntropy(
   const isWide = operator.widensScores === true || !type.mixed;
   const stored = isWide ? Math.max(given, type.bytesPerElement) : given;
   const loss = { ...typed, elements, given, stored, learns, rows: whole };
-  if (step.lossInPlace) return inPlaceCrossEntropy(loss, own.saved);
+  if (step.lossInPlace !== undefined) return inPlaceCrossEntropy(step.lossInPlace, loss, own.saved);
   if (cost.dividesClasses === true) return dividedCrossEntropy(loss, own.saved);
   const isCast = stored !== type.bytesPerElement;
   const cast = (before: number, after: number): readonly KernelWork[] =>

@@ -8,6 +8,7 @@ import type { Mode } from '../../model/scenario.ts';
 import { type Bytes, bytes } from '../../model/units.ts';
 import type { KnownCost, MemoryAccess } from '../../operators/definition.ts';
 import type { OperatorType, TypeAssignment } from './autocast.ts';
+import type { LossCopy } from './inPlaceCrossEntropy.ts';
 import type { ViewStorage } from './viewStorage.ts';
 
 export interface EagerStep extends ViewStorage {
@@ -17,8 +18,8 @@ export interface EagerStep extends ViewStorage {
   /** Activations that can be computed in place are. */
   readonly inPlace: boolean;
   readonly remembersCasts: boolean;
-  /** Losses of scores write over one copy of them. */
-  readonly lossInPlace: boolean;
+  /** Losses of scores write over a copy of them. */
+  readonly lossInPlace: LossCopy | undefined;
 }
 
 export interface TypedOperator {

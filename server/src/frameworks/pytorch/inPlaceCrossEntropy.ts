@@ -1,8 +1,9 @@
 /**
- * A loss of scores that computes in one fp32 copy of them: it becomes the softmax, which is kept, and in backward the gradient.
+ * A loss of scores that writes over one fp32 copy of them: it becomes the softmax, which is kept, and in backward the gradient.
  *
  * Source: NVIDIA/Megatron-LM 00119989, megatron/core/tensor_parallel/cross_entropy.py, `_VocabParallelCrossEntropy`, whatever the
- * number of workers; nanotron has the same (src/nanotron/parallel/tensor_parallel/functional.py, `_ShardedCrossEntropy`).
+ * number of workers. nanotron has the same, but for scores in fp32 that are there beside the copy until forward has ended
+ * (src/nanotron/parallel/tensor_parallel/functional.py, `_ShardedCrossEntropy`).
  */
 
 import type { KernelWork } from '../../hardware/kernelWork.ts';
@@ -11,7 +12,11 @@ import type { LoweredOperator } from '../behaviour.ts';
 import type { DividedLoss } from './dividedCrossEntropy.ts';
 import { castKernel, elementwiseKernel } from './elementwiseKernel.ts';
 
+/** What the loss computes in: the scores' own fp32 copy, or one beside it. */
+export type LossCopy = 'of scores' | 'beside scores';
+
 export function inPlaceCrossEntropy(
+  copy: LossCopy,
   { elements, given, stored, learns, rows, type, environment }: DividedLoss,
   saved: LoweredOperator['saved'],
 ): LoweredOperator {
@@ -28,6 +33,7 @@ export function inPlaceCrossEntropy(
     backwardData: learns ? [pass, ...cast(stored, given)] : [],
     backwardWeight: [],
     saved,
+    ...(copy === 'beside scores' && given !== stored ? { forwardTemporary: bytes(stored * elements) } : {}),
     ...(learns ? { gradientsAsStored: true as const } : {}),
   };
 }

@@ -115,7 +115,7 @@ export function eagerOperators(
     inOrder: ({ index }) => groups.get(index)?.kind === 'normalization',
     liesLast: (name) => last.has(name),
   });
-  const { inPlace = false, remembersCasts = false, lossInPlace = false } = options;
+  const { inPlace = false, remembersCasts = false, lossInPlace } = options;
   const step: EagerStep = { training, types, mode, inPlace, remembersCasts, lossInPlace, ...views };
   const environmentOf = environments(options.channelsLast, last, mode, precision, options);
   const castsOf = inputCasts(step);

@@ -29,7 +29,7 @@ export const crossEntropyOption: FrameworkOption = {
   name: 'cross-entropy',
   default: 'whole',
   documentation:
-    'how the loss of scores is computed: whole (of all tokens at once), in-place (one fp32 copy of them becomes the softmax and the gradient, as in Megatron-LM), chunked (in eight parts, as torchtune and torchtitan do) or fused-linear (with its projection, part by part, as Liger Kernel does: scores are never stored)',
+    'how the loss of scores is computed: whole (of all tokens at once), in-place (a copy in fp32 becomes the softmax and then the gradient, as in nanotron), chunked (in eight parts, as torchtune and torchtitan do) or fused-linear (with its projection, part by part, as Liger Kernel does: scores are never stored)',
   expects: oneOf('whole', 'in-place', 'chunked', 'fused-linear'),
 };
 
