@@ -67,6 +67,8 @@ ${published.sets.map((set) => `- ${coverageText(set)}`).join('\n')}
   other boards of less power have, and nothing of it was fitted. FP8 is cast as torchao does, one scale for each
   tensor; until that was costed its rows stood out, so they are not wholly unseen. Context parallelism on 4 and
   8 GPUs and pipelines of 405B take a quarter to a half longer than predicted.
+- Memory of torchtitan is what its allocator reserved on the GPU that printed. Pipelines of 405B are predicted at 0.62 to 0.88 of it. Which
+  stage printed is unknown.
 - Megatron Bridge: of the runs of a model on as many GPUs of a system in a precision the one of the newest container, 25.11 to 26.08. Expert
   parallelism was judged by none before; all-to-alls were then found too long by the number of GPUs of a group. From 26.06 on steps are shorter than
   predicted, before longer: containers gained up to a half in a year, by CUDA graphs and fused kernels of experts that are not costed.
