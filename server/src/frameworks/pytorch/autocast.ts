@@ -21,7 +21,6 @@ import { CastsByHand } from './castsByHand.ts';
 import { isConvertedMask } from './convertedMasks.ts';
 import { biasedMatmul } from './foldedBias.ts';
 import type { FusedGroup } from './fusedGroups.ts';
-import type { LossCopy } from './inPlaceCrossEntropy.ts';
 import { isNarrowProduct, type NarrowScaling } from './narrowProducts.ts';
 
 /** What an operator computes in, and how wide the float32 tensors of the file are for it. */
@@ -45,6 +44,9 @@ export interface TypeAssignment {
   /** What casts there are stand in the model, once for all readers; autocast casts for each. */
   readonly castsByHand: boolean;
 }
+
+/** What a loss that writes over its scores computes in: their own fp32 copy, or one beside it. */
+export type LossCopy = 'of scores' | 'beside scores';
 
 export interface TypeOptions {
   /** `torch.backends.cudnn.allow_tf32`, true by default: fp32 convolutions use TF32 on GPUs that have it. */

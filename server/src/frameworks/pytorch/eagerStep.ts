@@ -7,8 +7,7 @@ import type { Operator } from '../../model/graph.ts';
 import type { Mode } from '../../model/scenario.ts';
 import { type Bytes, bytes } from '../../model/units.ts';
 import type { KnownCost, MemoryAccess } from '../../operators/definition.ts';
-import type { OperatorType, TypeAssignment } from './autocast.ts';
-import type { LossCopy } from './inPlaceCrossEntropy.ts';
+import type { LossCopy, OperatorType, TypeAssignment } from './autocast.ts';
 import type { ViewStorage } from './viewStorage.ts';
 
 export interface EagerStep extends ViewStorage {

@@ -9,11 +9,9 @@
 import type { KernelWork } from '../../hardware/kernelWork.ts';
 import { bytes } from '../../model/units.ts';
 import type { LoweredOperator } from '../behaviour.ts';
+import type { LossCopy } from './autocast.ts';
 import type { DividedLoss } from './dividedCrossEntropy.ts';
 import { castKernel, elementwiseKernel } from './elementwiseKernel.ts';
-
-/** What the loss computes in: the scores' own fp32 copy, or one beside it. */
-export type LossCopy = 'of scores' | 'beside scores';
 
 export function inPlaceCrossEntropy(
   copy: LossCopy,
