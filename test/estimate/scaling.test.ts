@@ -16,8 +16,9 @@ import { findCluster } from '../../server/src/hardware/clusters.ts';
 import { gpuMemory } from '../../server/src/model/gpuMemory.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
 import { finish } from '../../server/src/model/steps.ts';
-import { bytes, seconds } from '../../server/src/model/units.ts';
+import { seconds } from '../../server/src/model/units.ts';
 import { openGraph } from '../support/savedActivations.ts';
+import { scalingPoint } from '../support/scalingPoint.ts';
 
 describe('numbers of GPUs where nobody said which', () => {
   test.each([
@@ -190,28 +191,8 @@ test('an efficiency just below its limit does not read as the limit', () => {
   expect(messageOf(Math.min(1, efficiency + 0.1))).toMatch(/efficiency is \d+ %/);
 });
 
-const point = (gpus: number, changes: Partial<ScalingPoint> = {}): ScalingPoint => ({
-  gpus,
-  nodes: Math.ceil(gpus / 8),
-  batchPerGpu: 4,
-  step: seconds(0.1),
-  stepRange: { low: seconds(0.08), high: seconds(0.13) },
-  communication: seconds(0.02),
-  exposedCommunication: seconds(0.01),
-  throughput: 40 * gpus,
-  scalingEfficiency: 0.9,
-  scaling: 'weak',
-  speedup: 0.9 * gpus,
-  limit: { kind: 'server', share: 0.1 },
-  memory: bytes(2 ** 30),
-  fits: 'yes',
-  runTime: null,
-  runPrice: null,
-  runExact: true,
-  exact: true,
-  memoryExact: true,
-  ...changes,
-});
+const point = (gpus: number, changes: Partial<ScalingPoint> = {}): ScalingPoint =>
+  scalingPoint(gpus, { stepRange: { low: seconds(0.08), high: seconds(0.13) }, ...changes });
 const scaling: Scaling = {
   name: 'a|b <c>',
   job: 'dgx-a100: batch 4 per GPU, fp32',

@@ -3,6 +3,7 @@
 import { expect, test } from 'vitest';
 import { describeJob, describeScenario } from '../../../server/src/estimate/report/describeScenario.ts';
 import type { Report } from '../../../server/src/estimate/report/report.ts';
+import { oneWorker } from '../../support/oneWorker.ts';
 import { smallReport } from '../../support/smallReport.ts';
 
 type Change = Partial<Report['scenario']>;
@@ -49,19 +50,6 @@ test.each<readonly [Change, string]>([
   expect(textOf(change)).toBe(text);
 });
 
-const one = {
-  tensor: 1,
-  sequence: false,
-  gathered: 'keep',
-  context: 1,
-  contextExchange: 'ring',
-  expert: 1,
-  expertImbalance: 1,
-  pipeline: 1,
-  chunks: 1,
-  schedule: '1f1b',
-  stages: 'balanced',
-} as const;
 test.each<readonly [Partial<NonNullable<Report['scenario']['parallel']>>, string]>([
   [{ tensor: 8 }, 'tensor parallel 8'],
   [{ tensor: 8, sequence: true }, 'tensor parallel 8 with sequence parallelism'],
@@ -75,7 +63,9 @@ test.each<readonly [Partial<NonNullable<Report['scenario']['parallel']>>, string
     'tensor parallel 8, context parallel 2 (ring), expert parallel 4, 4 pipeline stages (gpipe)',
   ],
 ])('%j: %s', (parallel, text) => {
-  expect(textOf({ parallel: { ...one, ...parallel } })).toBe(`${start}batch 4 per GPU, ${end}, ${text}`);
+  expect(textOf({ parallel: { ...oneWorker, ...parallel } })).toBe(
+    `${start}batch 4 per GPU, ${end}, ${text}`,
+  );
 });
 
 test('GPUs of two kinds are counted each', () => {

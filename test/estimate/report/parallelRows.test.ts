@@ -4,25 +4,13 @@ import { describe, expect, test } from 'vitest';
 import { decodingRows } from '../../../server/src/estimate/report/decodingRows.ts';
 import { parallelRows } from '../../../server/src/estimate/report/parallelRows.ts';
 import type { Report } from '../../../server/src/estimate/report/report.ts';
+import { oneWorker } from '../../support/oneWorker.ts';
 import { smallReport } from '../../support/smallReport.ts';
 
 type Layout = NonNullable<Report['scenario']['parallel']>;
 type Parallel = NonNullable<Report['parallel']>;
 type Decoding = NonNullable<Report['decoding']>;
 
-const one: Layout = {
-  tensor: 1,
-  sequence: false,
-  gathered: 'keep',
-  context: 1,
-  contextExchange: 'ring',
-  expert: 1,
-  expertImbalance: 1,
-  pipeline: 1,
-  chunks: 1,
-  schedule: '1f1b',
-  stages: 'balanced',
-};
 const stage: Parallel['stages'][number] = {
   rank: 0,
   first: 'embed',
@@ -51,7 +39,7 @@ function rowsOf(layout: Partial<Layout>, change: Partial<Parallel> = {}, step: n
   const { scenario, totals } = smallReport;
   return parallelRows({
     ...smallReport,
-    scenario: { ...scenario, parallel: { ...one, ...layout } },
+    scenario: { ...scenario, parallel: { ...oneWorker, ...layout } },
     totals: { ...totals, time: { ...totals.time, step } },
     parallel: { ...parallel, ...change },
   }).map(({ name, value, detail }) => `${name} | ${value} | ${detail}`);
@@ -114,7 +102,7 @@ test.each([
 
 test('where each GPU has a copy there are no rows', () => {
   expect(parallelRows({ ...smallReport, parallel })).toEqual([]);
-  const scenario = { ...smallReport.scenario, parallel: one };
+  const scenario = { ...smallReport.scenario, parallel: oneWorker };
   expect(parallelRows({ ...smallReport, scenario })).toEqual([]);
 });
 

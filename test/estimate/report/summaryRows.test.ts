@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Report } from '../../../server/src/estimate/report/report.ts';
 import { describeModel, describeParameters, summarize } from '../../../server/src/estimate/report/summary.ts';
+import { oneWorker } from '../../support/oneWorker.ts';
 import { smallReport } from '../../support/smallReport.ts';
 
 type Totals = Report['totals'];
@@ -413,23 +414,10 @@ const parallel: NonNullable<Report['parallel']> = {
   collectives: [],
   whole: [],
 };
-const layout: NonNullable<Report['scenario']['parallel']> = {
-  tensor: 1,
-  sequence: false,
-  gathered: 'keep',
-  context: 1,
-  contextExchange: 'ring',
-  expert: 1,
-  expertImbalance: 1,
-  pipeline: 1,
-  chunks: 1,
-  schedule: '1f1b',
-  stages: 'balanced',
-};
 const laidOut =
   (asked: Partial<NonNullable<Report['scenario']['parallel']>>, of: Partial<typeof parallel> = {}): Change =>
   (report) => ({
-    ...scenario({ parallel: { ...layout, ...asked } })(report),
+    ...scenario({ parallel: { ...oneWorker, ...asked } })(report),
     parallel: { ...parallel, ...of },
   });
 

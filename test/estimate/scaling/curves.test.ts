@@ -19,30 +19,9 @@ import {
   titleOfCurve,
 } from '../../../server/src/estimate/scaling/scalingOverlay.ts';
 import type { StepLimit } from '../../../server/src/model/stepCost.ts';
-import { bytes, seconds } from '../../../server/src/model/units.ts';
+import { seconds } from '../../../server/src/model/units.ts';
+import { scalingPoint } from '../../support/scalingPoint.ts';
 
-const point = (gpus: number, changes: Partial<ScalingPoint> = {}): ScalingPoint => ({
-  gpus,
-  nodes: Math.ceil(gpus / 8),
-  batchPerGpu: 4,
-  step: seconds(0.1),
-  stepRange: { low: seconds(0.08), high: seconds(0.125) },
-  communication: seconds(0.02),
-  exposedCommunication: seconds(0.01),
-  throughput: 40 * gpus,
-  scalingEfficiency: 0.9,
-  scaling: 'weak',
-  speedup: 0.9 * gpus,
-  limit: { kind: 'server', share: 0.1 },
-  memory: bytes(2 ** 30),
-  fits: 'yes',
-  runTime: null,
-  runPrice: null,
-  runExact: true,
-  exact: true,
-  memoryExact: true,
-  ...changes,
-});
 const scaling = (points: readonly ScalingPoint[], changes: Partial<Scaling> = {}): Scaling => ({
   name: 'm',
   job: 'dgx-a100: batch 4 per GPU',
@@ -66,7 +45,7 @@ const limits: readonly (readonly [StepLimit['kind'], string, string])[] = [
   ['pipeline', 'pipeline bubble, 10 % of the step', 'bubble, 10 %'],
 ];
 test.each(limits)('limited by %s', (kind, long, short) => {
-  const limited = point(8, { limit: { kind, share: 0.1 } });
+  const limited = scalingPoint(8, { limit: { kind, share: 0.1 } });
   expect([limitText(limited), shortLimitText(limited)]).toEqual([long, short]);
   expect(limitText({ ...limited, exact: false })).toBe('?');
 });
@@ -75,9 +54,9 @@ describe('columns', () => {
   test('of a batch that all share say what each GPU takes, and how much faster all are', () => {
     const shared = scaling(
       [
-        point(1, { speedup: 1 }),
-        point(8, { batchPerGpu: 1, speedup: 7.25 }),
-        point(16, { speedup: null, scalingEfficiency: null }),
+        scalingPoint(1, { speedup: 1 }),
+        scalingPoint(8, { batchPerGpu: 1, speedup: 7.25 }),
+        scalingPoint(16, { speedup: null, scalingEfficiency: null }),
       ],
       { isStrong: true },
     );
@@ -144,9 +123,9 @@ describe('columns', () => {
 
   test('of a run stand where one point has it', () => {
     const run = scaling([
-      point(1, { runTime: seconds(7200), runPrice: 12.5 }),
-      point(8, { runTime: seconds(3600), runPrice: 50, runExact: false }),
-      point(16),
+      scalingPoint(1, { runTime: seconds(7200), runPrice: 12.5 }),
+      scalingPoint(8, { runTime: seconds(3600), runPrice: 50, runExact: false }),
+      scalingPoint(16),
     ]);
     const [head, ...rows] = renderScalingTable(run).split('\n');
     expect(head).toMatch(/ {2}run {2,}price {2}limit$/);
@@ -155,20 +134,20 @@ describe('columns', () => {
       ['≥ 60.0 minutes', '≥ $50.00'],
       ['?', '?'],
     ]);
-    const timed = scaling([point(1, { runTime: seconds(7200) })]);
+    const timed = scaling([scalingPoint(1, { runTime: seconds(7200) })]);
     expect(renderScalingTable(timed).split('\n')[0]).toMatch(/ {2}run {2}limit$/);
   });
 
   test('of what is unknown', () => {
     const unknown = scaling([
-      point(8, {
+      scalingPoint(8, {
         communication: null,
         exposedCommunication: null,
         memoryExact: false,
         throughput: null,
         exact: false,
       }),
-      point(8, { memoryExact: false, fits: null }),
+      scalingPoint(8, { memoryExact: false, fits: null }),
     ]);
     // What is unknown is no bound.
     const rows = renderScalingTable(unknown).split('\n').slice(1, 3);
@@ -207,7 +186,7 @@ test.each([
 
 test('Markdown has a bar of ten blocks, and notes as sentences of their own', () => {
   const bars = [null, -0.1, 0, 0.04, 0.06, 0.5, 1, 1.3].map((scalingEfficiency) =>
-    point(8, { scalingEfficiency }),
+    scalingPoint(8, { scalingEfficiency }),
   );
   const lines = renderScalingMarkdown(scaling(bars, { notes: ['With 8 GPUs so', 'and *so*'] })).split('\n');
   expect(lines.slice(0, 6)).toEqual([
@@ -233,8 +212,8 @@ test('Markdown has a bar of ten blocks, and notes as sentences of their own', ()
 
 test('comma-separated values, column by column', () => {
   const rows = [
-    point(8, { runTime: seconds(60), runPrice: 2 }),
-    point(16, { step: null, stepRange: null, exact: false, fits: null }),
+    scalingPoint(8, { runTime: seconds(60), runPrice: 2 }),
+    scalingPoint(16, { step: null, stepRange: null, exact: false, fits: null }),
   ];
   expect(renderScalingCsv(scaling(rows)).split('\r\n')).toEqual([
     'gpus,nodes,batch_per_gpu,step_s,step_low_s,step_high_s,communication_s,exposed_communication_s,throughput_per_s,scaling_efficiency,scaling,speedup,memory_bytes,fits,limit,limit_share,run_s,run_usd,exact',
@@ -254,7 +233,7 @@ test('marks of a drawing: a longer step is a lower rate, and what does not fit s
     limit: 'parameter servers, 10 % of the step',
     fits: true,
   };
-  const of = (changes: Partial<ScalingPoint>) => scalingMarks([point(8, changes)])[0];
+  const of = (changes: Partial<ScalingPoint>) => scalingMarks([scalingPoint(8, changes)])[0];
   expect(of({})).toEqual(mark);
   expect(of({ fits: 'no' })).toEqual({ ...mark, fits: false, limit: `out of memory; ${mark.limit}` });
   expect([of({ fits: 'may' })?.fits, of({ fits: null })?.fits]).toEqual([true, true]);
@@ -265,10 +244,13 @@ test('marks of a drawing: a longer step is a lower rate, and what does not fit s
 
 describe('several curves', () => {
   const curves: readonly ScalingCurve[] = [
-    { values: { cluster: 'dgx-a100' }, scaling: scaling([point(1), point(8)], { notes: ['a *note*'] }) },
+    {
+      values: { cluster: 'dgx-a100' },
+      scaling: scaling([scalingPoint(1), scalingPoint(8)], { notes: ['a *note*'] }),
+    },
     {
       values: { cluster: 'k80-10gbe', framework: 'horovod' },
-      scaling: scaling([point(8, { runTime: seconds(60) })], { missing: [16] }),
+      scaling: scaling([scalingPoint(8, { runTime: seconds(60) })], { missing: [16] }),
     },
   ];
 
