@@ -21,7 +21,7 @@ import { eagerOptionsWith, eagerPytorch } from './pytorchDdp.ts';
 import { bytesPerElementOf } from './pytorchFsdp.ts';
 
 const ownDefaults: Readonly<Record<string, string>> = { 'optimizer-kernels': 'fused', 'clip-norm': 'true' };
-/** FSDP2 decides them. */
+/** FSDP2 decides gradients and weights, and its own code computes the loss. */
 const decided: readonly string[] = ['cross-entropy', 'gradients', 'weights'];
 
 /**

@@ -12,7 +12,7 @@ import { hasTrait } from '../../operators/operatorFacts.ts';
 import type { LoweredOperator } from '../behaviour.ts';
 import { dividedCrossEntropy } from './dividedCrossEntropy.ts';
 import { type EagerStep, noKernels, storedBytesPerElement, type TypedOperator } from './eagerStep.ts';
-import { castKernel, elementwiseKernel } from './elementwiseKernel.ts';
+import { castBetween, elementwiseKernel } from './elementwiseKernel.ts';
 import { inPlaceCrossEntropy } from './inPlaceCrossEntropy.ts';
 
 /** `undefined` for other operators; `own` is what the definition says of this one, without casts. */
@@ -38,7 +38,7 @@ export function lowerCrossEntropy(
   if (cost.dividesClasses === true) return dividedCrossEntropy(loss, own.saved);
   const isCast = stored !== type.bytesPerElement;
   const cast = (before: number, after: number): readonly KernelWork[] =>
-    before === after ? noKernels : [castKernel(elements, before, after, environment)];
+    castBetween(elements, before, after, environment);
   const overRows = (operands: number, launches: number): KernelWork => ({
     ...whole,
     bytes: bytes(operands * stored * elements),

@@ -10,7 +10,7 @@ import type { KernelWork } from '../../hardware/kernelWork.ts';
 import { bytes } from '../../model/units.ts';
 import type { LoweredOperator } from '../behaviour.ts';
 import type { TypedOperator } from './eagerStep.ts';
-import { castKernel, elementwiseKernel } from './elementwiseKernel.ts';
+import { castBetween, elementwiseKernel } from './elementwiseKernel.ts';
 
 export interface DividedLoss extends TypedOperator {
   /** Scores of this worker. */
@@ -33,7 +33,7 @@ export function dividedCrossEntropy(
     elementwiseKernel(operands * size * elements, 0, environment);
   const reduced: KernelWork = { ...rows, bytes: bytes(wide * elements), launches: 1 };
   const cast = (before: number, after: number): readonly KernelWork[] =>
-    before === after ? [] : [castKernel(elements, before, after, environment)];
+    castBetween(elements, before, after, environment);
   const widened = given === wide ? 0 : 1;
   return {
     dtype: type.dtype,

@@ -23,6 +23,15 @@ export function elementwiseKernel(
   };
 }
 
+/** A cast of so many elements, where there is one. */
+export const castBetween = (
+  elements: number,
+  bytesBefore: number,
+  bytesAfter: number,
+  environment?: KernelEnvironment,
+): readonly KernelWork[] =>
+  bytesBefore === bytesAfter ? [] : [castKernel(elements, bytesBefore, bytesAfter, environment)];
+
 /** A cast of so many elements. */
 export const castKernel = (
   elements: number,

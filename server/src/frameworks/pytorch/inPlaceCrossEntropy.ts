@@ -11,7 +11,7 @@ import { bytes } from '../../model/units.ts';
 import type { LoweredOperator } from '../behaviour.ts';
 import type { LossCopy } from './autocast.ts';
 import type { DividedLoss } from './dividedCrossEntropy.ts';
-import { castKernel, elementwiseKernel } from './elementwiseKernel.ts';
+import { castBetween, elementwiseKernel } from './elementwiseKernel.ts';
 
 export function inPlaceCrossEntropy(
   copy: LossCopy,
@@ -21,7 +21,7 @@ export function inPlaceCrossEntropy(
   const pass = elementwiseKernel(2 * stored * elements, 0, environment);
   const reduced: KernelWork = { ...rows, bytes: bytes(stored * elements), launches: 1 };
   const cast = (before: number, after: number): readonly KernelWork[] =>
-    before === after ? [] : [castKernel(elements, before, after, environment)];
+    castBetween(elements, before, after, environment);
   return {
     dtype: type.dtype,
     bytesPerElement: type.bytesPerElement,

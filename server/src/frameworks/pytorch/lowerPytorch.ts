@@ -49,13 +49,14 @@ function lowerPytorch(
   const copied = !options.channelsLast && prefersChannelsLast(training, mode);
   const channelsLast = options.channelsLast || copied;
   const eager = eagerOperators(training, precision, mode, { ...options, channelsLast });
-  const compilesLoss = options.compilesLoss || options.scoreParts === 'chunked';
+  // Each chunk's loss is compiled by itself; that of Liger Kernel is a kernel of its own.
+  const compilesLoss = { whole: options.compilesLoss, chunked: true, 'fused-linear': false };
   const compiled = lowerCompiled(
     training,
     eager,
     mode,
     { channelsLast, copied },
-    compilesLoss && options.scoreParts !== 'fused-linear',
+    compilesLoss[options.scoreParts],
   );
   const operators = scoresInParts(training, compiled.operators, options.scoreParts);
   if (mode === 'inference' || recomputed === undefined) return { operators };

@@ -200,13 +200,15 @@ function lossOfParts(lowered: LoweredOperator, { tokens, classes }: ScoreSizes):
 function projectionOfParts(product: LoweredOperator, sizes: ScoreSizes): LoweredOperator {
   const parts = Math.min(outputChunks, sizes.tokens);
   const weightBytes = sizes.weight * sizes.stored;
-  const [first] = product.backwardWeight.filter(({ class: kind }) => isMatmulClass(kind));
+  const inParts = (kernels: readonly KernelWork[]): readonly KernelWork[] =>
+    kernels.map((kernel) => byParts(kernel, sizes, parts, weightBytes));
+  const first = product.backwardWeight.find(({ class: kind }) => isMatmulClass(kind));
   return {
     ...product,
-    forward: product.forward.map((kernel) => byParts(kernel, sizes, parts, weightBytes)),
-    backwardData: product.backwardData.map((kernel) => byParts(kernel, sizes, parts, weightBytes)),
+    forward: inParts(product.forward),
+    backwardData: inParts(product.backwardData),
     backwardWeight: [
-      ...product.backwardWeight.map((kernel) => byParts(kernel, sizes, parts, weightBytes)),
+      ...inParts(product.backwardWeight),
       ...(first === undefined
         ? []
         : [
