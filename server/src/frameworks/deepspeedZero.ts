@@ -41,8 +41,8 @@ export const deepspeedZero: FrameworkEntry = {
   documentation: 'DeepSpeed ZeRO 1, 2 or 3: sharded optimizer state, gradients, parameters',
   trainsIn: 'half',
   optimizers: { splitsTensors: true },
-  // deepspeed/sequence/layer.py.
-  layout: { defaults: { contextExchange: 'all-to-all' } },
+  // deepspeed/sequence/layer.py; runtime/pipe/engine.py, which trains with `schedule.TrainSchedule` alone.
+  layout: { defaults: { contextExchange: 'all-to-all' }, schedules: ['1f1b'] },
   overlaps:
     'input: read, decoded and copied ahead; gradients: in buckets, with `overlap-comm` and stage 3 during backward; parameters: after the update, in stage 3 ahead of their use; update: after all',
   sources: [

@@ -8,7 +8,7 @@ import { parallelPairs, stepText } from '../estimate/planner/parallelText.ts';
 import type { PlannedLayout } from '../estimate/planner/paretoFront.ts';
 import type { LayoutsOnGpus } from '../estimate/planner/planEstimate.ts';
 import { printFramework } from '../formats/frameworkText.ts';
-import { formatPrice } from '../model/format.ts';
+import { formatDigits, formatPrice } from '../model/format.ts';
 import { gpuMemory, markedMemory } from '../model/gpuMemory.ts';
 import type { ScenarioChange } from '../model/scenarioChange.ts';
 
@@ -81,7 +81,7 @@ function choiceOf(
     costs: [
       stepText(layout),
       markedMemory(gpuMemory(cost)),
-      money === undefined ? `${gpuSecondsOf(planned).toPrecision(3)} GPU-seconds` : formatPrice(money),
+      money === undefined ? `${formatDigits(gpuSecondsOf(planned))} GPU-seconds` : formatPrice(money),
     ].join(' · '),
     why,
     change: {

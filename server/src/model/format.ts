@@ -51,6 +51,10 @@ export function formatCount(count: number): string {
   return count < 0 ? `-${grouped}` : grouped;
 }
 
+/** Three significant digits, never with an exponent: `1,590`, `473`, `0.0123`. */
+export const formatDigits = (number: number): string =>
+  number.toLocaleString('en-US', { maximumSignificantDigits: 3 });
+
 /** A count to three significant digits with a decimal prefix: `25.6 M`, `117 k`, `950`. */
 export const formatShortCount = (count: number | null): string => withUnit(count, countUnits);
 

@@ -150,7 +150,7 @@ it('plans a layout, and says what is wrong with what was asked', async () => {
     top: 2,
   };
   const text = await ask('plan', given);
-  expect(text).toMatch(/^4 GPUs, 16 samples a step: \d+ layouts costed/);
+  expect(text).toMatch(/^4 GPUs, 16 samples of 1,024 tokens a step: \d+ layouts costed/);
   expect(text.match(/^[12] /gm)).toHaveLength(2);
   expect(text).toContain('Megatron-LM');
   expect(await ask('plan', { ...given, scenario: { mode: 'inference' } })).toMatch(/^wrong: .*for training/);

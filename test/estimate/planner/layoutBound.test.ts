@@ -6,6 +6,7 @@ import { estimateModel } from '../../../server/src/estimate/estimateModel.ts';
 import {
   type CostedLayout,
   LayoutBounds,
+  leastElsewhere,
   leastWith,
   withoutWaits,
 } from '../../../server/src/estimate/planner/layoutBound.ts';
@@ -133,4 +134,17 @@ test('another schedule waits for a part of the bubble, and chunks for a part of 
   expect(least(4, 'interleaved-1f1b')).toBeCloseTo(7, 9);
   expect(least(2, 'zb-v')).toBeCloseTo(6.5, 9);
   expect(withoutWaits({ step: 10, cost })).toBeCloseTo(6, 9);
+  // Another framework may hide all of the exchange; its kernels are alike within 5 %.
+  const elsewhere = (chunks: number, schedule: 'zb-h1' | 'zb-v' | 'interleaved-1f1b') =>
+    leastElsewhere({ step: 10, cost }, { chunks, schedule });
+  expect(elsewhere(1, 'zb-h1')).toBeCloseTo(0.95 * 7, 9);
+  expect(elsewhere(2, 'zb-v')).toBeCloseTo(0.95 * 6, 9);
+  expect(elsewhere(2, 'interleaved-1f1b')).toBeCloseTo(0.95 * 7.5, 9);
+});
+
+test('no bound of another framework where the exchange is not known', () => {
+  const { cost: own } = costed('deepspeed-zero', 10);
+  const time = { ...own.totals.time, exposedCommunication: null };
+  const unknown = { ...own, totals: { ...own.totals, time } };
+  expect(leastElsewhere({ step: 10, cost: unknown }, { chunks: 2, schedule: 'zb-v' })).toBe(0);
 });

@@ -154,7 +154,7 @@ describe('TinyLlama on 8 GPUs', () => {
 
   it('a table has a line for each pair of degrees', () => {
     const text = renderPlan([{ gpus: 8, search, found }], 'table', 3);
-    expect(text).toContain('8 GPUs, 16 samples a step');
+    expect(text).toContain('8 GPUs, 16 samples of 2,048 tokens a step');
     expect(text.split('\n').filter((line) => /^[123] /.test(line))).toHaveLength(3);
     expect(JSON.parse(renderPlan([{ gpus: 8, search, found }], 'json', 3))[0].layouts).toHaveLength(3);
     expect(text).not.toMatch(/[≥≤]|lower bounds/);

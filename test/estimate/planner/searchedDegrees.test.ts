@@ -5,7 +5,7 @@ import { openLayerSpec } from '../../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../../server/src/estimate/estimateModel.ts';
 import type { LayoutSearch } from '../../../server/src/estimate/planner/layoutCandidate.ts';
 import { layoutSearch } from '../../../server/src/estimate/planner/layoutSearch.ts';
-import { degreesOf } from '../../../server/src/estimate/planner/searchedDegrees.ts';
+import { degreesOf, frameworksOf } from '../../../server/src/estimate/planner/searchedDegrees.ts';
 import type { ScenarioRequest } from '../../../server/src/model/scenario.ts';
 
 const mixture = openLayerSpec(
@@ -27,8 +27,9 @@ layers:
 
 const costOf = (asked: ScenarioRequest) => estimateModel(mixture, [asked]).cost;
 
-function searchOf(asked: ScenarioRequest): LayoutSearch {
-  const search = layoutSearch(estimateModel(mixture, [asked]), asked, costOf);
+function searchOf(asked: ScenarioRequest, opened = mixture): LayoutSearch {
+  const cost = (request: ScenarioRequest) => estimateModel(opened, [request]).cost;
+  const search = layoutSearch(estimateModel(opened, [asked]), asked, cost);
   if (search === undefined || 'problem' in search) throw new Error(search?.problem ?? 'not costed');
   return search;
 }
@@ -55,5 +56,54 @@ describe('experts of 16 GPUs that have 4 samples', () => {
         expert,
       );
     }
+  });
+});
+
+/** Eight heads in six blocks. */
+const blocks = (inputs: string, embed: string) =>
+  openLayerSpec(
+    `dims: { batch: 1, seq: 256, d: 256 }
+inputs:
+  x: ${inputs}
+blocks:
+  encoder:
+    - norm: LayerNorm(d)
+    - attention: MultiheadAttention(d, 8)
+    - res: add(attention, input)
+layers:
+${embed}  - h: encoder() * 6
+  - head: Linear(d, 1000)
+`,
+    'blocks.layers.yaml',
+  );
+const language = blocks('int64[batch, seq]', '  - embed: Embedding(1000, d)\n');
+const vision = blocks('float32[batch, seq, d]', '');
+
+describe('frameworks that are tried of six blocks with eight heads', () => {
+  const asked: ScenarioRequest = { cluster: 'dgx-h100', gpus: 16, globalBatch: 48, precision: 'bf16' };
+  const [ddp, zero, fsdp, megatron] = ['pytorch-ddp', 'deepspeed-zero', 'pytorch-fsdp', 'megatron'];
+
+  it.each<readonly [string, typeof language, number, number, readonly (string | undefined)[]]>([
+    ['whole copies', language, 1, 1, [zero, megatron, fsdp, ddp]],
+    ['layers that GPUs share', language, 8, 1, [megatron, fsdp, ddp]],
+    ['stages of as many blocks', language, 1, 2, [megatron, ddp]],
+    // Megatron-LM gives every stage as many.
+    ['stages of unlike numbers of blocks', language, 1, 4, [zero, ddp]],
+    ['one copy', language, 8, 2, [megatron]],
+    // Megatron-LM has models of tokens.
+    ['whole copies without tokens', vision, 1, 1, [zero, fsdp, ddp]],
+    ['layers without tokens that GPUs share', vision, 8, 1, [zero, fsdp, ddp]],
+    ['one copy without tokens', vision, 8, 2, [ddp]],
+    // Without attention it is no transformer.
+    ['experts alone', mixture, 2, 1, [zero, fsdp, ddp]],
+  ])('%s', (_, opened, tensor, pipeline, names) => {
+    const degrees = { tensor, pipeline, context: 1, expert: 1 };
+    expect(frameworksOf(searchOf(asked, opened), degrees).map(({ name }) => name)).toEqual(names);
+  });
+
+  it('one that a person names is the only one', () => {
+    const framework = { name: 'deepspeed-zero', options: { stage: '2' } };
+    const degrees = { tensor: 2, pipeline: 1, context: 1, expert: 1 };
+    expect(frameworksOf(searchOf({ ...asked, framework }, language), degrees)).toEqual([framework]);
   });
 });

@@ -11,7 +11,7 @@ import { parallelText, stepText } from '../../estimate/planner/parallelText.ts';
 import { memoryOf, type PlannedLayout, paretoFront } from '../../estimate/planner/paretoFront.ts';
 import { layoutColumns } from '../../estimate/report/columns.ts';
 import { counted } from '../../model/counted.ts';
-import { atLeast, formatCount, formatTime } from '../../model/format.ts';
+import { atLeast, formatCount, formatDigits, formatTime } from '../../model/format.ts';
 import { gpuMemory, markedMemory } from '../../model/gpuMemory.ts';
 import { seconds } from '../../model/units.ts';
 
@@ -60,7 +60,7 @@ export function frontTable(layouts: readonly PlannedLayout[], top: number): stri
         layout.framework.name,
         stepText(layout),
         markedMemory(gpuMemory(layout.cost)),
-        atLeast(gpuSecondsOf(each).toPrecision(3), isExact(each)),
+        atLeast(formatDigits(gpuSecondsOf(each)), isExact(each)),
         ...(hasRun
           ? [
               time === undefined ? '' : atLeast(formatTime(seconds(time)), isExact(each)),

@@ -9,9 +9,11 @@ import { stepText } from '../../estimate/planner/parallelText.ts';
 import type { FoundLayouts } from '../../estimate/planner/searchLayouts.ts';
 import { unknownPartsText } from '../../estimate/planner/unknownParts.ts';
 import { type Column, layoutColumns } from '../../estimate/report/columns.ts';
+import { printFramework } from '../../formats/frameworkText.ts';
 import { counted } from '../../model/counted.ts';
 import { atMost, formatCount, formatPercent, formatRate, formatTime } from '../../model/format.ts';
 import { gpuMemory, markedMemory } from '../../model/gpuMemory.ts';
+import type { FrameworkChoice } from '../../model/scenario.ts';
 import { type AskedGoal, frontTable, goalText, plainFront } from './renderGoal.ts';
 
 export interface PlannedGpus {
@@ -65,9 +67,11 @@ const columns: readonly Column[] = [
 ];
 
 function planTable({ gpus, search, found }: PlannedGpus, top: number): string {
-  const head = `${counted(gpus, 'GPU')}, ${counted(search.globalBatch, 'sample')} a step`;
   const shown = bestOfDegrees(found.fitting).slice(0, top);
   const [best] = shown;
+  const tokens = best?.cost.totals.tokensPerSample;
+  const ofTokens = tokens === undefined ? '' : ` of ${counted(tokens, 'token')}`;
+  const head = `${counted(gpus, 'GPU')}, ${counted(search.globalBatch, 'sample')}${ofTokens} a step`;
   if (best === undefined) return `${head}: ${whyNone(search, found)}`;
   const lines = layoutColumns(
     columns,
@@ -86,6 +90,7 @@ function planTable({ gpus, search, found }: PlannedGpus, top: number): string {
     `${head}: ${formatCount(found.costed)} layouts costed, ${formatCount(found.fitting.length)} fit${bounded}${left}${unknown}`,
     '',
     ...lines,
+    ...optionLines(shown),
     '',
     'The first in the words of',
     ...paste,
@@ -103,7 +108,6 @@ function whyNone({ fixedMicroBatch }: LayoutSearch, { costed }: FoundLayouts): s
 function rowOf(candidate: LayoutCandidate, index: number, best: LayoutCandidate): readonly string[] {
   const { tensor, pipeline, replicas, microBatch, passes, checkpoint, framework, cost } = candidate;
   const { time, throughput, tokensPerSample, mfu } = cost.totals;
-  const options = Object.entries(framework.options).map(([name, value]) => `,${name}=${value}`);
   const range = time.range;
   return [
     String(index + 1),
@@ -111,7 +115,7 @@ function rowOf(candidate: LayoutCandidate, index: number, best: LayoutCandidate)
     besideDegrees(candidate),
     ...[microBatch, passes].map(formatCount),
     checkpoint,
-    `${framework.name}${options.join('')}`,
+    hasManyOptions(framework) ? framework.name : printFramework(framework),
     stepText(candidate),
     range === null ? '' : `${formatTime(range.low)} to ${formatTime(range.high)}`,
     atMost(
@@ -125,6 +129,16 @@ function rowOf(candidate: LayoutCandidate, index: number, best: LayoutCandidate)
     index === 0 ? '' : whySlower(candidate, best),
   ];
 }
+
+/** Options that would make a column too wide, each framework once. */
+function optionLines(shown: readonly LayoutCandidate[]): readonly string[] {
+  const texts = new Set(
+    shown.flatMap(({ framework }) => (hasManyOptions(framework) ? [printFramework(framework)] : [])),
+  );
+  return texts.size === 0 ? [] : ['', ...[...texts].map((text) => `with ${text}`)];
+}
+
+const hasManyOptions = ({ options }: FrameworkChoice): boolean => Object.keys(options).length > 1;
 
 /** `ep=8`, `cp=2`, `vp=2 interleaved-1f1b`: what not all layouts have. */
 const besideDegrees = ({ pipeline, context, expert, chunks, schedule }: LayoutCandidate): string =>

@@ -11,7 +11,7 @@ import type { ParallelScenario } from '../../model/scenario.ts';
 import type { StepCost } from '../../model/stepCost.ts';
 import { expertsOverCopies } from '../../parallel/expertGroups.ts';
 import { runtimeReserve } from '../memory/reservedMemory.ts';
-import { copies, sharesUpdate } from './copyFrameworks.ts';
+import { copies, shardedUpdate, sharesUpdate } from './copyFrameworks.ts';
 import { tokensAreSplit } from './layoutCandidate.ts';
 
 export interface CostedLayout extends SharedDegrees {
@@ -83,10 +83,12 @@ export class LayoutBounds {
     const { tensor, pipeline, expert } = degrees;
     const over = expertsOverCopies({ tensor, sequence: tokensAreSplit(tensor), expert });
     const sharers = gpus / (tensor * pipeline * over);
-    this.whole.set(copyKey(degrees), {
-      bytes: parameters + gradients + likeShards * optimizerState * sharers,
-      room: stateOf(cost).room,
-    });
+    // Megatron-LM adds gradients up in fp32, which other copies need not.
+    if (cost.scenario.framework.name === shardedUpdate.name)
+      this.whole.set(copyKey(degrees), {
+        bytes: parameters + gradients + likeShards * optimizerState * sharers,
+        room: stateOf(cost).room,
+      });
     for (const key of [copyKey(degrees), copyKey(degrees, microBatch)])
       this.sharing.set(key, Math.min(step, this.sharing.get(key) ?? step));
   }
@@ -223,16 +225,32 @@ const mostChunks = 4;
  */
 export function leastWith(
   { step, cost: { parallel, totals } }: Pick<CostedLayout, 'step' | 'cost'>,
-  { chunks, schedule }: Pick<ParallelScenario, 'chunks' | 'schedule'>,
+  how: Pick<ParallelScenario, 'chunks' | 'schedule'>,
 ): number {
   if (parallel === undefined) return step;
-  const { bubble } = parallel;
-  if (schedule === 'zb-h1') return step - bubble * (1 - 1 / 3);
+  const shorter = parallel.bubble * shareOfBubble(how);
+  if (how.schedule === 'zb-h1') return step - shorter;
   const { exposedCommunication: exchanged } = totals.time;
   // What is exchanged beside unknown work may be all of the step.
+  return exchanged === null ? 0 : step - exchanged * (1 - 1 / how.chunks) - shorter;
+}
+
+/** The same where another framework runs it: its kernels are alike, and it may hide all that copies exchange. */
+export function leastElsewhere(
+  { step, cost: { parallel, totals } }: Pick<CostedLayout, 'step' | 'cost'>,
+  how: Pick<ParallelScenario, 'chunks' | 'schedule'>,
+): number {
+  const { exposedCommunication: exchanged } = totals.time;
   if (exchanged === null) return 0;
-  const hidden = 1 - 1 / chunks;
-  return step - exchanged * hidden - bubble * (schedule === 'zb-v' ? 1 : hidden);
+  return (
+    likeKernels * (step - exchanged - (parallel === undefined ? 0 : parallel.bubble * shareOfBubble(how)))
+  );
+}
+
+/** Of the bubble of 1F1B, what a schedule does not wait for. */
+function shareOfBubble({ chunks, schedule }: Pick<ParallelScenario, 'chunks' | 'schedule'>): number {
+  if (schedule === 'zb-h1') return 1 - 1 / 3;
+  return schedule === 'zb-v' ? 1 : 1 - 1 / chunks;
 }
 
 /** What is left of a step without the bubble of its pipeline and without waiting for what copies exchange. */

@@ -28,6 +28,8 @@ export interface LayoutSearch {
   readonly top?: number;
   /** The one micro-batch of a model that fixes its batch; left out, all sizes from one sample on are tried. */
   readonly fixedMicroBatch?: number;
+  /** Whether Megatron-LM has such a model, and divides it so. */
+  readonly runsInMegatron: (degrees: Degrees) => boolean;
   /** `undefined` where the request cannot be costed. */
   readonly cost: (request: ScenarioRequest) => StepCost | undefined;
   /** The same in steps, for whoever turns to something else between them. */

@@ -1,13 +1,16 @@
 /** What a search for layouts needs of an estimated model. */
 
+import type { ModelAnalysis } from '../../analysis/modelAnalysis.ts';
 import type { ScenarioRequest } from '../../model/scenario.ts';
 import type { StepCost } from '../../model/stepCost.ts';
-import { sequencesOf } from '../../parallel/contextParallel.ts';
+import { headsOfAttention, sequencesOf } from '../../parallel/contextParallel.ts';
 import { expertCounts } from '../../parallel/expertParallel.ts';
 import { cutsOf } from '../../parallel/pipelineStages.ts';
 import type { ModelEstimate } from '../estimateModel.ts';
+import { resolveParallel } from '../parallel/resolveParallel.ts';
 import { tokensPerSample } from '../tokens.ts';
-import type { LayoutSearch } from './layoutCandidate.ts';
+import { megatronCopies } from './copyFrameworks.ts';
+import { type Degrees, type LayoutSearch, tokensAreSplit } from './layoutCandidate.ts';
 
 /**
  * `first` is the model on the GPUs, in whatever layout; `asked` is what a person fixed. `undefined` where the model cannot be
@@ -38,8 +41,18 @@ export function layoutSearch(
     ...(framework === undefined ? {} : { framework }),
     ...(checkpoint === undefined ? {} : { checkpoint }),
     ...(batchSymbol === undefined && fixedBatch !== undefined ? { fixedMicroBatch: fixedBatch } : {}),
+    runsInMegatron: (degrees) =>
+      tokens !== undefined && runsInMegatron(degrees, training.analysis, scenario.gpus),
     cost,
   };
+}
+
+/** Of a transformer of tokens, which its models are. */
+function runsInMegatron(degrees: Degrees, analysis: ModelAnalysis, gpus: number): boolean {
+  if (headsOfAttention(analysis).length === 0) return false;
+  const asked = { ...degrees, sequence: tokensAreSplit(degrees.tensor) };
+  const { issues } = resolveParallel(asked, analysis, gpus, 'training', [{ framework: megatronCopies }]);
+  return issues.every(({ severity }) => severity !== 'error');
 }
 
 /** Tokens of a sample from which on sequences are worth sharing: shorter ones leave small kernels, and samples to share instead. */

@@ -2,7 +2,8 @@
 
 import type { ParallelScenario } from '../../model/scenario.ts';
 import type { Steps } from '../../model/steps.ts';
-import { type LayoutBounds, leastWith, withoutWaits } from './layoutBound.ts';
+import { runnerOf, selectionOf } from './copyFrameworks.ts';
+import { type LayoutBounds, leastElsewhere, leastWith, withoutWaits } from './layoutBound.ts';
 import { candidateOf, type LayoutCandidate, type LayoutSearch } from './layoutCandidate.ts';
 
 /** Pipelines with schedules that wait less than 1F1B. */
@@ -47,8 +48,12 @@ export class ScheduleTrials {
       const own = { tensor, pipeline, context, expert };
       for (const { chunks, schedule } of schedulesTried) {
         if (pipeline * chunks > search.blocks || (chunks > 1 && passes % pipeline !== 0)) continue;
-        if (bounds.isOverLimit(leastWith(layout, { chunks, schedule }))) continue;
-        const candidate = yield* candidateOf(search, own, framework, microBatch, checkpoint, {
+        const runner = search.framework ?? runnerOf(framework, schedule);
+        if (runner === undefined) continue;
+        const kept = checkpoint === selectionOf(framework) ? selectionOf(runner) : checkpoint;
+        const least = runner === framework ? leastWith : leastElsewhere;
+        if (bounds.isOverLimit(least(layout, { chunks, schedule }))) continue;
+        const candidate = yield* candidateOf(search, own, runner, microBatch, kept, {
           chunks,
           schedule,
         });

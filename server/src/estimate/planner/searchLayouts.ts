@@ -13,7 +13,7 @@ import { entryAt } from '../../model/at.ts';
 import { type FrameworkChoice, gpusPerCopy } from '../../model/scenario.ts';
 import type { StepCost } from '../../model/stepCost.ts';
 import type { Steps } from '../../model/steps.ts';
-import { copies, shardedUpdate, shardedWeights } from './copyFrameworks.ts';
+import { copies, selectionOf, shardedWeights, sharesUpdate } from './copyFrameworks.ts';
 import { LayoutBounds, stateOf } from './layoutBound.ts';
 import {
   type Checkpointing,
@@ -52,7 +52,7 @@ export function* searchLayouts(search: LayoutSearch): Steps<FoundLayouts> {
       (framework, _, tried): Trial => ({
         degrees,
         framework,
-        isBounded: framework === copies && tried.includes(shardedUpdate),
+        isBounded: framework === copies && tried.some(sharesUpdate),
         fitting: [],
         isOver: false,
       }),
@@ -213,20 +213,13 @@ function* tryMicroBatch(
 /** A larger micro-batch keeps no more than the smaller one had room for. */
 function checkpointsOf(
   { checkpoint, blocks }: LayoutSearch,
-  { name }: FrameworkChoice,
+  framework: FrameworkChoice,
   before: LayoutCandidate | undefined,
 ): readonly Checkpointing[] {
   if (checkpoint !== undefined) return [checkpoint];
-  const all: readonly Checkpointing[] =
-    blocks === 0 ? ['none'] : ['none', ownSelection[name] ?? 'selective', 'block'];
+  const all: readonly Checkpointing[] = blocks === 0 ? ['none'] : ['none', selectionOf(framework), 'block'];
   return before === undefined ? all : all.slice(all.indexOf(before.checkpoint));
 }
-
-/** What a framework's own selective checkpointing keeps. */
-const ownSelection: Readonly<Record<string, Checkpointing>> = {
-  megatron: 'attention',
-  torchtitan: 'alternate',
-};
 
 /** As many as a table has lines. */
 const mostListed = 8;

@@ -2,7 +2,7 @@
 
 import { type FrameworkChoice, gpusPerCopy } from '../../model/scenario.ts';
 import { expertsOverCopies } from '../../parallel/expertGroups.ts';
-import { copies, shardedUpdate, shardedWeights } from './copyFrameworks.ts';
+import { copies, megatronCopies, shardedUpdate, shardedWeights } from './copyFrameworks.ts';
 import { type Degrees, type LayoutSearch, tokensAreSplit } from './layoutCandidate.ts';
 
 /** From few GPUs of a copy to many. Groups of tensor parallelism stay within a node. */
@@ -35,13 +35,21 @@ export function degreesOf(search: LayoutSearch): readonly Degrees[] {
     .sort((one, other) => gpusPerCopy(one) - gpusPerCopy(other));
 }
 
-/** Copies exchange whole gradients or shards of the update; stages of a pipeline keep their weights. */
-export function frameworksOf(
-  { framework, gpus }: LayoutSearch,
-  degrees: Degrees,
-): readonly FrameworkChoice[] {
+/**
+ * Copies exchange whole gradients or shards of the update; stages of a pipeline keep their weights. Language models are tried in
+ * Megatron-LM wherever it runs them, so that layouts which only it can use are compared with others of its own.
+ */
+export function frameworksOf(search: LayoutSearch, degrees: Degrees): readonly FrameworkChoice[] {
+  const { framework, gpus } = search;
   if (framework !== undefined) return [framework];
-  const { tensor, pipeline } = degrees;
-  if (gpus === tensor * pipeline) return [copies];
-  return pipeline === 1 ? [shardedUpdate, shardedWeights, copies] : [shardedUpdate, copies];
+  const { tensor, pipeline, expert } = degrees;
+  const isShared = gpusPerCopy(degrees) * expert > 1;
+  const runsInMegatron = gpus > 1 && search.runsInMegatron(degrees);
+  if (gpus === tensor * pipeline) return [runsInMegatron ? megatronCopies : copies];
+  return [
+    ...(isShared && runsInMegatron ? [] : [shardedUpdate]),
+    ...(runsInMegatron ? [megatronCopies] : []),
+    ...(pipeline === 1 ? [shardedWeights] : []),
+    copies,
+  ];
 }
