@@ -187,6 +187,19 @@ test.each([
     '--micro-batch-size 1 --cp-comm-type ring',
     '`cp-comm-type` is p2p or all_gather or allgather or a2a, not "ring"',
   ],
+  // Its default, `allgather`, of megatron/training/arguments.py.
+  [
+    '--expert-model-parallel-size 8 --micro-batch-size 1',
+    'Without `moe-token-dispatcher-type` Megatron-LM gathers the rows of all GPUs, which is not costed; use alltoall, or flex',
+  ],
+  [
+    '--expert-model-parallel-size 8 --moe-token-dispatcher-type allgather',
+    '`moe-token-dispatcher-type allgather` is not costed; use alltoall, or flex',
+  ],
+  [
+    '--expert-model-parallel-size 8 --moe-token-dispatcher-type ring',
+    '`moe-token-dispatcher-type` is allgather or alltoall or flex, not "ring"',
+  ],
   ['tensor_parallel_degree = two', '`tensor_parallel_degree` takes a whole number from 1, not "two"'],
   [
     'tensor_parallel_degree = 2\npipeline_parallel_schedule = "ZBH2"',
@@ -194,4 +207,12 @@ test.each([
   ],
 ])('%s: %s', (text, problem) => {
   expect(readLayoutText(text).problems).toContain(problem);
+});
+
+test.each([
+  '--expert-model-parallel-size 8 --moe-token-dispatcher-type alltoall',
+  '--expert-model-parallel-size 8 --moe-token-dispatcher-type flex',
+  '--expert-model-parallel-size 1 --micro-batch-size 1',
+])('%s is costed', (text) => {
+  expect(readLayoutText(text).problems).toEqual([]);
 });

@@ -182,7 +182,12 @@ describe('flags of Megatron-LM', () => {
     [
       'experts',
       { expert: 2 },
-      `${start} --expert-model-parallel-size 2 --expert-tensor-parallel-size 1 ${batch}`,
+      `${start} --expert-model-parallel-size 2 --expert-tensor-parallel-size 1 --moe-token-dispatcher-type alltoall --moe-grouped-gemm ${batch}`,
+    ],
+    [
+      'experts, and rows sent once to a node',
+      { expert: 2, ...by('megatron', { 'moe-token-dispatcher': 'flex' }) },
+      `${start} --expert-model-parallel-size 2 --expert-tensor-parallel-size 1 --moe-grouped-gemm ${batch} --moe-token-dispatcher-type flex`,
     ],
     [
       'stages',

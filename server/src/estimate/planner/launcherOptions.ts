@@ -31,7 +31,7 @@ export function launcherOptions(candidate: PlannedLayout): readonly LauncherOpti
     ...(context > 1
       ? [`--context-parallel-size ${context} --cp-comm-type ${megatronExchanges[exchangeOf(framework)]}`]
       : []),
-    ...(expert > 1 ? [`--expert-model-parallel-size ${expert} --expert-tensor-parallel-size 1`] : []),
+    ...(expert > 1 ? megatronExperts(expert, options) : []),
     ...(chunks > 1 && schedule === 'interleaved-1f1b'
       ? [`--num-virtual-stages-per-pipeline-rank ${chunks}`]
       : []),
@@ -120,6 +120,13 @@ const megatronExchanges: Readonly<Record<ContextExchange, string>> = {
   'all-gather': 'all_gather',
   'all-to-all': 'a2a',
 };
+
+/** Left out, rows are gathered by all, and each expert has products of its own (megatron/training/arguments.py). */
+const megatronExperts = (expert: number, options: FrameworkChoice['options']): readonly string[] => [
+  `--expert-model-parallel-size ${expert} --expert-tensor-parallel-size 1`,
+  ...(options['moe-token-dispatcher'] === 'flex' ? [] : ['--moe-token-dispatcher-type alltoall']),
+  '--moe-grouped-gemm',
+];
 
 /** Of the framework's own options, those of the launcher that turn something on. */
 const megatronFlags = (options: FrameworkChoice['options']): readonly string[] => [

@@ -84,6 +84,10 @@ export function readMegatronFlags(text: string): GroupResult<LayoutRequest> {
     problems.push(`\`moe-token-dispatcher-type\` is ${dispatchers.join(' or ')}, not "${dispatcher}"`);
   if (dispatcher === 'allgather' && numbers.get('expert-model-parallel-size') !== undefined)
     problems.push('`moe-token-dispatcher-type allgather` is not costed; use alltoall, or flex');
+  if (dispatcher === undefined && (numbers.get('expert-model-parallel-size') ?? 1) > 1)
+    problems.push(
+      'Without `moe-token-dispatcher-type` Megatron-LM gathers the rows of all GPUs, which is not costed; use alltoall, or flex',
+    );
   const recompute = flags.get('recompute-granularity');
   const modules = flags.get('recompute-modules');
   if (recompute !== undefined && recompute !== 'full' && recompute !== 'selective')
