@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { printFramework, readFrameworkText } from '../../server/src/formats/frameworkText.ts';
+import { labelFramework, printFramework, readFrameworkText } from '../../server/src/formats/frameworkText.ts';
 
 it.each([
   ['pytorch-ddp', 'pytorch-ddp', {}],
@@ -50,4 +50,15 @@ it('reads back what it prints, and survives any text', () => {
       for (const { span } of problems) expect(span.start <= span.end && span.end <= text.length).toBe(true);
     }),
   );
+});
+
+it.each([
+  [{ name: 'pytorch-ddp', options: {} }, 'pytorch-ddp'],
+  [{ name: 'deepspeed-zero', options: { stage: '1' } }, 'deepspeed-zero,stage=1'],
+  [
+    { name: 'megatron', options: { 'distributed-optimizer': 'true', 'overlap-grad-reduce': 'true' } },
+    'megatron',
+  ],
+])('%o in little room', (framework, label) => {
+  expect(labelFramework(framework)).toBe(label);
 });

@@ -79,3 +79,9 @@ function piecesOf(text: string): readonly { readonly text: string; readonly span
 /** The text that is read back as this choice. */
 export const printFramework = ({ name, options }: FrameworkChoice): string =>
   [name, ...Object.entries(options).map((pair) => pair.join('='))].join(',');
+
+/** In a line that has little room: several options are left out. */
+export const labelFramework = (framework: FrameworkChoice): string =>
+  hasManyOptions(framework) ? framework.name : printFramework(framework);
+
+export const hasManyOptions = ({ options }: FrameworkChoice): boolean => Object.keys(options).length > 1;

@@ -7,7 +7,7 @@ import { type LauncherOptions, launcherOptions } from '../estimate/planner/launc
 import { parallelPairs, stepText } from '../estimate/planner/parallelText.ts';
 import type { PlannedLayout } from '../estimate/planner/paretoFront.ts';
 import type { LayoutsOnGpus } from '../estimate/planner/planEstimate.ts';
-import { printFramework } from '../formats/frameworkText.ts';
+import { labelFramework, printFramework } from '../formats/frameworkText.ts';
 import { formatDigits, formatPrice } from '../model/format.ts';
 import { gpuMemory, markedMemory } from '../model/gpuMemory.ts';
 import type { ScenarioChange } from '../model/scenarioChange.ts';
@@ -74,7 +74,7 @@ function choiceOf(
       `micro-batch ${passes > 1 ? `${passes} × ` : ''}${microBatch}`,
     ].join(' · '),
     setup: [
-      printFramework(framework),
+      labelFramework(framework),
       ...(pipeline > 1 ? [schedule] : []),
       ...(checkpoint === 'none' ? [] : [`checkpoint ${checkpoint}`]),
     ].join(' · '),

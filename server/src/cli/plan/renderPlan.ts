@@ -9,11 +9,10 @@ import { stepText } from '../../estimate/planner/parallelText.ts';
 import type { FoundLayouts } from '../../estimate/planner/searchLayouts.ts';
 import { unknownPartsText } from '../../estimate/planner/unknownParts.ts';
 import { type Column, layoutColumns } from '../../estimate/report/columns.ts';
-import { printFramework } from '../../formats/frameworkText.ts';
+import { hasManyOptions, labelFramework, printFramework } from '../../formats/frameworkText.ts';
 import { counted } from '../../model/counted.ts';
 import { atMost, formatCount, formatPercent, formatRate, formatTime } from '../../model/format.ts';
 import { gpuMemory, markedMemory } from '../../model/gpuMemory.ts';
-import type { FrameworkChoice } from '../../model/scenario.ts';
 import { type AskedGoal, frontTable, goalText, plainFront } from './renderGoal.ts';
 
 export interface PlannedGpus {
@@ -115,7 +114,7 @@ function rowOf(candidate: LayoutCandidate, index: number, best: LayoutCandidate)
     besideDegrees(candidate),
     ...[microBatch, passes].map(formatCount),
     checkpoint,
-    hasManyOptions(framework) ? framework.name : printFramework(framework),
+    labelFramework(framework),
     stepText(candidate),
     range === null ? '' : `${formatTime(range.low)} to ${formatTime(range.high)}`,
     atMost(
@@ -137,8 +136,6 @@ function optionLines(shown: readonly LayoutCandidate[]): readonly string[] {
   );
   return texts.size === 0 ? [] : ['', ...[...texts].map((text) => `with ${text}`)];
 }
-
-const hasManyOptions = ({ options }: FrameworkChoice): boolean => Object.keys(options).length > 1;
 
 /** `ep=8`, `cp=2`, `vp=2 interleaved-1f1b`: what not all layouts have. */
 const besideDegrees = ({ pipeline, context, expert, chunks, schedule }: LayoutCandidate): string =>
