@@ -1,15 +1,32 @@
 /** Why one layout is slower than another: the part of the step that differs most. */
 
 import { formatTime } from '../../model/format.ts';
+import type { ParallelCost, StepCost } from '../../model/stepCost.ts';
 import { seconds } from '../../model/units.ts';
 import type { LayoutCandidate } from './layoutCandidate.ts';
+
+/** What decides how long a layout takes, and for what. */
+export interface ComparedLayout
+  extends Pick<LayoutCandidate, 'microBatch' | 'tensor' | 'context' | 'checkpoint' | 'framework'> {
+  readonly cost: {
+    readonly totals: {
+      readonly time: Pick<
+        StepCost['totals']['time'],
+        'forward' | 'backward' | 'update' | 'exposedCommunication'
+      >;
+    };
+    /** Absent where each GPU has a copy of the model. */
+    readonly parallel?: Pick<ParallelCost, keyof typeof nothingShared>;
+  };
+}
 
 /** Seconds by what they are spent on; they add up to the step. */
 type PartsOfStep = readonly (readonly [name: string, time: number])[];
 
 /** "+120 ms of pipeline bubble"; '' where no part is longer, or a part is not known. */
-export function whySlower(slower: LayoutCandidate, faster: LayoutCandidate): string {
-  const [own, other] = [partsOf(slower), new Map(partsOf(faster))];
+export function whySlower(slower: ComparedLayout, faster: ComparedLayout): string {
+  const computing = whyComputing(slower, faster);
+  const [own, other] = [partsOf(slower, computing), new Map(partsOf(faster, computing))];
   let [most, longest] = [0, ''];
   for (const [name, time] of own) {
     const before = other.get(name);
@@ -19,7 +36,7 @@ export function whySlower(slower: LayoutCandidate, faster: LayoutCandidate): str
   return longest === '' ? '' : `+${formatTime(seconds(most))} of ${longest}`;
 }
 
-function partsOf({ cost }: LayoutCandidate): PartsOfStep {
+function partsOf({ cost }: ComparedLayout, computing: string): PartsOfStep {
   const { forward, backward, update, exposedCommunication } = cost.totals.time;
   if (forward === null || backward === null || update === null || exposedCommunication === null) return [];
   // A copy on each GPU has neither.
@@ -30,7 +47,7 @@ function partsOf({ cost }: LayoutCandidate): PartsOfStep {
     bubble,
   } = cost.parallel ?? nothingShared;
   return [
-    ['kernels of smaller shapes, and recomputation', forward + backward - tensor - context - experts],
+    [computing, forward + backward - tensor - context - experts],
     ['collectives of tensor parallelism', tensor],
     ['exchanges of context parallelism', context],
     ['all-to-alls of expert parallelism', experts],
@@ -39,6 +56,20 @@ function partsOf({ cost }: LayoutCandidate): PartsOfStep {
     ['the update', update],
   ];
 }
+
+/** What of two layouts makes one compute longer. */
+function whyComputing(slower: ComparedLayout, faster: ComparedLayout): string {
+  const causes = [
+    ...(shareOfPass(slower) < shareOfPass(faster) ? ['smaller kernels'] : []),
+    ...(slower.checkpoint !== faster.checkpoint && slower.checkpoint !== 'none' ? ['recomputation'] : []),
+    ...(slower.framework.name === faster.framework.name ? [] : [`kernels of ${slower.framework.name}`]),
+  ];
+  return causes.length === 0 ? 'computation' : causes.join(' and ');
+}
+
+/** Samples whose rows and columns a GPU computes at once. */
+const shareOfPass = ({ microBatch, tensor, context }: ComparedLayout): number =>
+  microBatch / (tensor * context);
 
 const nothingShared = {
   tensorCommunication: 0,
