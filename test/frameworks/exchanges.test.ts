@@ -68,8 +68,11 @@ const crosses = (
 };
 
 describe.each(everywhere)('%s', (_, entry, options) => {
-  test('sends nothing on one GPU', () => {
-    expect(exchangeOf(entry.name, options, group(1, 1)).messages).toEqual([]);
+  test('sends nothing on one GPU, but to and from host memory', () => {
+    const { messages, onHost } = exchangeOf(entry.name, options, group(1, 1));
+    const stages = messages.flatMap((message) => message.stages);
+    expect(stages.filter(({ operation }) => operation.kind !== 'copy')).toEqual([]);
+    expect(messages.length > 0).toBe(onHost !== undefined);
   });
 
   test.each([group(4, 1), group(8, 2), group(4, 4)])(

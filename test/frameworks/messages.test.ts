@@ -89,11 +89,13 @@ function exchangeOf(row: string): Exchange | undefined {
 
 /** Facts of the exchange, then each route with the messages that take it, in the order they are issued. */
 function exchangeText(exchange: Exchange): string {
-  const { messages, synchrony, update, hostWaits, shards, buffers } = exchange;
+  const { messages, synchrony, update, hostWaits, shards, buffers, onHost } = exchange;
   const facts = [
     synchrony,
     `update ${update}`,
     ...(hostWaits === true ? ['host waits'] : []),
+    ...(onHost?.gradients === true ? ['gradients on host'] : []),
+    ...(onHost?.parameters === true ? ['parameters on host'] : []),
     `shards ${shards.parameters} ${shards.gradients} ${shards.optimizerState}`,
     `buffers ${round(buffers)}`,
   ];

@@ -58,8 +58,8 @@ export interface CopyOperation {
   readonly kind: 'copy';
   readonly way: 'to host' | 'to GPU';
   readonly bytes: Bytes;
-  /** GPUs of a node that copy at once over one link to the host; 1 where each has its own. */
-  readonly sharing: number;
+  /** GPUs of a node that copy at once over one link to the host; 1 where each has its own; or as many as the cluster says. */
+  readonly sharing: number | 'as linked';
 }
 
 /** Rank 0 takes a small message from each of the others, one by one, and answers each: 2(P−1)α. */

@@ -54,7 +54,7 @@ export function operationTime(
     case 'server':
       return serverTime(cluster, placement, operation, sharesServers);
     case 'copy':
-      return copyTime(cluster, operation);
+      return copyTime(cluster, placement, operation);
     case 'gather at rank 0':
       return rootGatherTime(cluster, placement, operation);
     case 'host pass':
@@ -140,10 +140,15 @@ const socketRate = ({ kind, nics, portBandwidth }: Network, library: ServerOpera
     : nics.value * tcpRate(portBandwidth.value, library);
 
 /** DMA of pinned memory: start-up of a cudaMemcpyAsync, then the rate of the host link among those that share it. */
-function copyTime({ gpu }: ClusterProfile, { way, bytes: size, sharing }: CopyOperation): OperationTime {
+function copyTime(
+  { gpu, host }: ClusterProfile,
+  { gpusPerNode }: Placement,
+  { way, bytes: size, sharing }: CopyOperation,
+): OperationTime {
   if (gpu.architecture === 'cpu') return predicted(none, 0, 'none', 'the host computes, nothing is copied');
   const link = gpu.hostLink?.value ?? undescribedHostLink;
-  const rate = bytesPerSecond(link / sharing);
+  const linked = Math.min(gpusPerNode, host?.gpusPerHostLink?.value ?? 1);
+  const rate = bytesPerSecond(link / (sharing === 'as linked' ? linked : sharing));
   const description = `copy of ${formatBytes(size)} ${way}, ${formatBandwidth(rate)}`;
   return predicted(copyStartup, size / rate, 'host', description);
 }

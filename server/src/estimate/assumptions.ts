@@ -2,7 +2,11 @@
 
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
 import type { Composites } from '../composites/findComposites.ts';
+import { updatesOnHost } from '../frameworks/offload.ts';
 import { hasOption, optionValues } from '../frameworks/registry.ts';
+import type { ClusterProfile } from '../hardware/clusterProfile.ts';
+import { hostMemoryRate } from '../hardware/hostMemory.ts';
+import { formatBandwidth } from '../model/format.ts';
 import type { Graph } from '../model/graph.ts';
 import type { Issue } from '../model/issue.ts';
 import type { Scenario } from '../model/scenario.ts';
@@ -12,21 +16,36 @@ import { sharedHeadIssues } from './sharedHeads.ts';
 import { sparseGradientIssues } from './sparseGradients.ts';
 import { partIssues } from './tooManyParts.ts';
 
-/** `architecture`: of the GPU. */
 export const assumptionsOf = (
   training: TrainingGraph,
   scenario: Scenario,
-  architecture: string,
+  { gpu, host }: ClusterProfile,
 ): readonly Issue[] => [
   ...attentionIssues(training, scenario),
-  ...sharedHeadIssues(training, scenario, architecture),
+  ...sharedHeadIssues(training, scenario, gpu.architecture),
   ...inPlaceIssues(training, scenario),
   ...routingIssues(training),
   ...maximumIssues(training, scenario),
   ...sparseGradientIssues(training, scenario),
   ...partIssues(training, scenario),
   ...measuredStepIssues(scenario),
+  ...hostMemoryIssues(scenario, host),
 ];
+
+/** How fast the processors of a node stream through their memory, where the optimizer runs there. */
+function hostMemoryIssues({ framework, mode }: Scenario, host: ClusterProfile['host']): readonly Issue[] {
+  const isKnown = host?.memoryBandwidth !== undefined;
+  if (isKnown || mode !== 'training' || !updatesOnHost(optionValues(framework))) return [];
+  const { low, high } = hostMemoryRate(host);
+  return [
+    {
+      code: 'scenario/assumed-host-memory',
+      severity: 'information',
+      message: `The optimizer runs on the host, whose memory bandwidth the cluster does not say: ${formatBandwidth(low)} to ${formatBandwidth(high)} are assumed`,
+      scenarioKey: 'cluster',
+    },
+  ];
+}
 
 /** In place, an activation keeps its result; otherwise its input, which nothing else may need. */
 function inPlaceIssues(training: TrainingGraph, { framework, mode }: Scenario): readonly Issue[] {

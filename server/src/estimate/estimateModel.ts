@@ -119,7 +119,7 @@ export function* estimateInSteps(
     ...lossIssues,
     ...frozenIssues,
     ...(decoding?.issues ?? []),
-    ...assumptionsOf(training, scenario, cluster.gpu.architecture),
+    ...assumptionsOf(training, scenario, cluster),
     ...(measurements === undefined || scenario.parallel === undefined ? [] : [measuredWithParallel]),
     ...measuredLayerIssues(scenario, analysis.layers, measurements),
   ].map((issue) => locate(issue, opened, requests));

@@ -6,7 +6,7 @@ import { formatTime } from '../model/format.ts';
 import type { Layer } from '../model/graph.ts';
 import { memoize } from '../model/memoize.ts';
 import type { MessageCost } from '../model/stepCost.ts';
-import { type Bytes, bytes, seconds, sum, times } from '../model/units.ts';
+import { type Bytes, bytes, seconds, sum } from '../model/units.ts';
 import type { StepTimeline } from '../schedule/stepTimeline.ts';
 import type { LayerCommunication } from './layerCosts.ts';
 import { layerOfOperators, layerOfParameters } from './layerOf.ts';
@@ -30,7 +30,7 @@ export function messageCosts(plan: StepPlan, timeline: StepTimeline): readonly M
     return Array.from(shares, ([index, size]) => ({ index, bytes: size }));
   });
   const routeOf = memoize((stages: StepPlan['traffic']['stages'][number]) => ({
-    time: times(sum(stages.map(({ time }) => time)), exchangesPerStep(plan)),
+    time: sum(stages.map(({ time }) => time)),
     description: describeRoute(stages),
   }));
   const queue = queueOfMessages(plan, 'middle');
@@ -38,7 +38,9 @@ export function messageCosts(plan: StepPlan, timeline: StepTimeline): readonly M
     const route = routeOf(traffic.stages[position] ?? noStages);
     const { description } = route;
     // What is sent every some steps makes so much less of each.
-    const time = seconds(route.time / (message.everySteps ?? 1) + queue(position));
+    // What the update gives is sent once, whatever passes exchange.
+    const often = message.after.pass === 'update' ? 1 : exchangesPerStep(plan);
+    const time = seconds((route.time * often) / (message.everySteps ?? 1) + queue(position));
     const sent = timeline.messages[position];
     return {
       bytes: message.bytes,

@@ -153,6 +153,8 @@ export interface Update {
   readonly hostWork?: number;
   /** The host waits for the GPU before it launches the update; left out, it does not. */
   readonly hostWaits?: boolean;
+  /** Read and written in the memory of the host, where the optimizer runs there; left out, it runs on the GPU. */
+  readonly hostBytes?: Bytes;
   /** Optimizer state kept between steps, and what of it is of one tensor. */
   readonly stateBytes: Bytes;
   readonly stateBytesOf: (tensor: UpdatedTensor) => number;

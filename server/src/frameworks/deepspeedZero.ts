@@ -26,6 +26,7 @@ import {
 } from './exchange.ts';
 import type { FrameworkEntry } from './frameworkEntry.ts';
 import type { Gradient } from './gradient.ts';
+import { hostCopy, largestOfGradients, updateOnHost, withHostCopies } from './offload.ts';
 import { fromZero, oneOf, positiveNumber } from './options.ts';
 import { packBuckets, packWithin } from './packBuckets.ts';
 import { both, copyIntoBuffer } from './pytorch/gradientHandling.ts';
@@ -47,6 +48,7 @@ export const deepspeedZero: FrameworkEntry = {
     'input: read, decoded and copied ahead; gradients: in buckets, with `overlap-comm` and stage 3 during backward; parameters: after the update, in stage 3 ahead of their use; update: after all',
   sources: [
     'Rajbhandari et al., "ZeRO", SC 2020',
+    'Ren et al., "ZeRO-Offload", USENIX ATC 2021',
     'microsoft/DeepSpeed, deepspeed/runtime/zero/stage_1_and_2.py, stage3.py, partition_parameters.py, config.py',
   ],
   options: [
@@ -96,14 +98,38 @@ export const deepspeedZero: FrameworkEntry = {
       documentation: 'stage 3: parameters with at most so many elements stay whole',
       expects: fromZero,
     },
+    {
+      name: 'offload-optimizer',
+      default: 'none',
+      documentation:
+        'cpu: gradients and optimizer state lie in host memory, and DeepSpeedCPUAdam updates there (offload_optimizer)',
+      expects: oneOf('none', 'cpu'),
+    },
+    {
+      name: 'offload-param',
+      default: 'none',
+      documentation:
+        'stage 3 with offload-optimizer: cpu keeps shards of parameters in host memory too (offload_param)',
+      expects: oneOf('none', 'cpu'),
+    },
     ...eagerOptionsWith({ weights: 'half-with-copy' }),
   ],
-  contradiction: (options) =>
-    options.get('grad-accum-dtype') === 'fp32' && options.get('stage') !== '1'
-      ? '`grad-accum-dtype=fp32` is costed with stage 1; set `stage=1`'
-      : undefined,
+  contradiction,
   create: (options) => (options.get('grad-accum-dtype') === 'fp32' ? wideSums(options) : zero(options)),
 };
+
+function contradiction(options: ReadonlyMap<string, string>): string | undefined {
+  if (options.get('grad-accum-dtype') === 'fp32' && options.get('stage') !== '1')
+    return '`grad-accum-dtype=fp32` is costed with stage 1; set `stage=1`';
+  if (options.get('grad-accum-dtype') === 'fp32' && offloads(options))
+    return '`offload-optimizer=cpu` is costed with gradients of the dtype of the model; leave `grad-accum-dtype` out';
+  if (options.get('offload-param') === 'cpu' && !(offloads(options) && options.get('stage') === '3'))
+    return '`offload-param=cpu` is costed with stage 3 and `offload-optimizer=cpu`; set both';
+  return undefined;
+}
+
+const offloads = (options: ReadonlyMap<string, string>): boolean =>
+  options.get('offload-optimizer') === 'cpu';
 
 function zero(options: ReadonlyMap<string, string>): FrameworkBehaviour {
   return {
@@ -119,11 +145,21 @@ function zero(options: ReadonlyMap<string, string>): FrameworkBehaviour {
       );
     },
     exchange: (gradients, group) => {
+      if (offloads(options)) return offloaded(gradients, group, options);
       if (group.gpus === 1) return noExchange;
       return options.get('stage') === '3'
         ? shardedParameters(gradients, group, options)
         : shardedGradients(gradients, group, options);
     },
+    ...(offloads(options) && {
+      update: (optimizer, precision, sizes) =>
+        updateOnHost(optimizer, precision, sizes, {
+          held: { bytesPerElement: 4, copied: false, clipped: false },
+          isFused: true,
+          // `unscale_and_clip_grads` reads and writes gradients; then weights are cast to those of the GPU.
+          beside: 8 + 4 + bytesPerElementOf('auto', { precision }),
+        }),
+    }),
     exchangeInInference: (parameters, group) =>
       group.gpus === 1 || options.get('stage') !== '3'
         ? noExchange
@@ -213,6 +249,48 @@ function shardedGradients(
     },
     buffers: bytes(overlaps ? 2 * largest : largest),
   };
+}
+
+/**
+ * Gradients go to the host in fp32, those of the GPU's own part. Stages 1 and 2 copy updated weights to the GPU and gather them; stage
+ * 3 copies its shards after the update, or before each gather where they lie in host memory (stage3.py, `partition_grads`).
+ */
+function offloaded(
+  gradients: readonly Gradient[],
+  group: WorkerGroup,
+  options: ReadonlyMap<string, string>,
+): Exchange {
+  const weight = bytesPerElementOf('auto', group);
+  const isStage3 = options.get('stage') === '3';
+  const sent = isStage3 ? weight : (wireBytesPerElement(options.get('communication-data-type')) ?? weight);
+  const staysOnGpu = isStage3 && options.get('offload-param') !== 'cpu';
+  const elements = gradients.reduce((total, gradient) => total + gradient.elements, 0);
+  const largest = largestOfGradients(gradients);
+  const exchange = withHostCopies(
+    isStage3 ? shardedParameters(gradients, group, options) : shardedGradients(gradients, group, options),
+    group,
+    {
+      perReduced: 4 / sent,
+      perGathered: staysOnGpu ? 0 : 1,
+      onHost: {
+        // In stage 1 a GPU keeps the gradients that others update.
+        gradients: options.get('stage') !== '1' || group.gpus === 1,
+        parameters: options.get('offload-param') === 'cpu',
+      },
+      // The fp32 copy of a gradient on its way, and `temp_grad_buffer_for_gpu_offload`.
+      buffers: bytes((4 * largest) / group.gpus + (isStage3 ? 0 : weight * largest)),
+    },
+  );
+  if (!staysOnGpu || elements === 0) return exchange;
+  const size = bytes((elements * weight) / group.gpus);
+  const updated: Message = {
+    gradients,
+    bytes: size,
+    after: theUpdate,
+    before: forwardAt(0),
+    stages: [hostCopy('to GPU', size)],
+  };
+  return { ...exchange, messages: [...exchange.messages, updated] };
 }
 
 /** One collective of all GPUs. */

@@ -46,6 +46,8 @@ export interface Exchange {
   /** The host waits for the messages before it launches the update, instead of leaving that to the GPU. */
   readonly hostWaits?: true;
   readonly shards: Shards;
+  /** State that lies in the memory of the host instead of that of the GPU; left out, none. */
+  readonly onHost?: { readonly gradients: boolean; readonly parameters: boolean };
   /** Memory of one GPU that messages are sent from, beyond gradients and parameters themselves. */
   readonly buffers: Bytes;
 }

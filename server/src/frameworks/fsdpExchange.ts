@@ -3,6 +3,7 @@
 import { type Bytes, bytes } from '../model/units.ts';
 import { type Exchange, noExchange, type WorkerGroup, wholeState } from './exchange.ts';
 import type { Gradient } from './gradient.ts';
+import { withHostCopies } from './offload.ts';
 import { allReduceEach } from './packBuckets.ts';
 import { gathersOfForward, shardedMessages, shardStream, type Unit, unitOf } from './shardedUnits.ts';
 
@@ -14,17 +15,51 @@ export interface FullSharding {
   readonly parameterBytesPerElement: number;
   readonly gradientBytesPerElement: number;
   readonly backwardPrefetch: 'pre' | 'post' | 'none';
+  /** Bytes per element of parameters and gradients in the memory of the host; left out, they stay on the GPU. */
+  readonly onHost?: number;
 }
 
-/** Of a group of more than one GPU. */
+/** Of a group of more than one GPU, or of one whose parameters lie in host memory. */
 export function fsdpExchange(
   gradients: readonly Gradient[],
   group: WorkerGroup,
-  { over, keeps, parameterBytesPerElement, gradientBytesPerElement, backwardPrefetch }: FullSharding,
+  { onHost, ...how }: FullSharding,
+): Exchange {
+  if (onHost === undefined) return exchangeOfGpus(gradients, group, how);
+  const ways = waysOf(how.over, group);
+  const [largest] = largestTwo(blocksOf(gradients, group));
+  return withHostCopies(shardedExchange(gradients, group, how), group, {
+    perReduced: onHost / how.gradientBytesPerElement,
+    perGathered: onHost / how.parameterBytesPerElement,
+    onHost: { gradients: true, parameters: true },
+    // What a gather is made from.
+    buffers: bytes((onHost * largest) / ways),
+  });
+}
+
+function exchangeOfGpus(
+  gradients: readonly Gradient[],
+  group: WorkerGroup,
+  how: Omit<FullSharding, 'onHost'>,
+): Exchange {
+  if (waysOf(how.over, group) > 1) return shardedExchange(gradients, group, how);
+  const { parameterBytesPerElement, gradientBytesPerElement } = how;
+  return replicated(blocksOf(gradients, group), parameterBytesPerElement, gradientBytesPerElement);
+}
+
+function shardedExchange(
+  gradients: readonly Gradient[],
+  group: WorkerGroup,
+  {
+    over,
+    keeps,
+    parameterBytesPerElement,
+    gradientBytesPerElement,
+    backwardPrefetch,
+  }: Omit<FullSharding, 'onHost'>,
 ): Exchange {
   const units = blocksOf(gradients, group);
   const ways = waysOf(over, group);
-  if (ways === 1) return replicated(units, parameterBytesPerElement, gradientBytesPerElement);
   return {
     ...noExchange,
     messages: shardedMessages(units, group, {

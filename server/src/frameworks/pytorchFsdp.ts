@@ -10,12 +10,15 @@
  * whole once they are (_runtime_utils.py, `_should_free_in_forward`).
  */
 
+import type { Precision } from '../model/scenario.ts';
 import { noExchange, type WorkerGroup } from './exchange.ts';
 import type { FrameworkEntry } from './frameworkEntry.ts';
 import { type FullSharding, fsdpExchange, fsdpInference } from './fsdpExchange.ts';
 import { freeLayout } from './layoutRules.ts';
+import { updateOnHost } from './offload.ts';
 import { oneOf } from './options.ts';
 import { flattenGradients } from './pytorch/gradientHandling.ts';
+import type { HeldWeights } from './pytorch/optimizerUpdate.ts';
 import { eagerOptions, eagerPytorch } from './pytorchDdp.ts';
 
 export const pytorchFsdp: FrameworkEntry = {
@@ -57,8 +60,19 @@ export const pytorchFsdp: FrameworkEntry = {
         'dtype of gradient reduction (MixedPrecision.reduce_dtype): fp32, bf16, or auto (the dtype of parameters on the wire)',
       expects: oneOf('auto', 'fp32', 'bf16'),
     },
+    {
+      name: 'cpu-offload',
+      default: 'false',
+      documentation:
+        'true: shards of parameters, gradients and optimizer state lie in host memory, and the optimizer runs on its processors (CPUOffload, CPUOffloadPolicy)',
+      expects: oneOf('true', 'false'),
+    },
     ...eagerOptions,
   ],
+  contradiction: (options) =>
+    offloads(options) && options.get('gradients') !== 'new'
+      ? '`cpu-offload` adds gradients up on the host; leave `gradients` out'
+      : undefined,
   create: (options) => ({
     // MixedPrecision gathers parameters in the precision of the computation: nothing is cast.
     ...eagerPytorch(options, false),
@@ -70,7 +84,16 @@ export const pytorchFsdp: FrameworkEntry = {
         shards: options.get('sharding') === 'hybrid' ? group.gpusPerNode : group.gpus,
       }),
     exchange: (gradients, group) =>
-      group.gpus === 1 ? noExchange : fsdpExchange(gradients, group, shardingOf(options, group)),
+      group.gpus === 1 && !offloads(options)
+        ? noExchange
+        : fsdpExchange(gradients, group, shardingOf(options, group)),
+    ...(offloads(options) && {
+      update: (optimizer, precision, sizes) =>
+        updateOnHost(optimizer, precision, sizes, {
+          held: heldOnHost(options, precision),
+          isFused: options.get('optimizer-kernels') === 'fused',
+        }),
+    }),
     exchangeInInference: (parameters, group) =>
       group.gpus === 1 ? noExchange : fsdpInference(parameters, group, shardingOf(options, group)),
     notes: [
@@ -78,6 +101,14 @@ export const pytorchFsdp: FrameworkEntry = {
     ],
   }),
 };
+
+const offloads = (options: ReadonlyMap<string, string>): boolean => options.get('cpu-offload') === 'true';
+
+const heldOnHost = (options: ReadonlyMap<string, string>, precision: Precision): HeldWeights => ({
+  bytesPerElement: eagerPytorch(options, false).weightBytesPerElement(precision),
+  copied: options.get('weights') === 'half-with-copy',
+  clipped: options.get('clip-norm') === 'true',
+});
 
 const shardingOf = (options: ReadonlyMap<string, string>, group: WorkerGroup): FullSharding => {
   const prefetch = options.get('backward-prefetch');
@@ -87,6 +118,7 @@ const shardingOf = (options: ReadonlyMap<string, string>, group: WorkerGroup): F
     parameterBytesPerElement: bytesPerElementOf(options.get('communication-dtype'), group),
     gradientBytesPerElement: gradientBytesPerElementOf(options, group),
     backwardPrefetch: prefetch === 'post' || prefetch === 'none' ? prefetch : 'pre',
+    ...(offloads(options) ? { onHost: heldOnHost(options, group.precision).bytesPerElement } : {}),
   };
 };
 

@@ -98,6 +98,8 @@ export interface Host {
   readonly title: string;
   readonly cores: Sourced | undefined;
   readonly memory: Sourced<Bytes> | undefined;
+  /** Of all sockets of a node together; absent where it is not known. */
+  readonly memoryBandwidth?: Sourced<BytesPerSecond> | undefined;
   /** GPUs behind one PCIe switch, which share its link to the host; absent where each has its own. */
   readonly gpusPerHostLink: Sourced | undefined;
   /** What it takes to launch a kernel of eager PyTorch; absent where it was not measured. */
@@ -192,6 +194,7 @@ export function sourcedNumbers(
         ]),
     ...given('host cores', cluster.host?.cores),
     ...given('host memory', cluster.host?.memory),
+    ...given('host memory bandwidth', cluster.host?.memoryBandwidth),
     ...given('GPUs per link to the host', cluster.host?.gpusPerHostLink),
     ...given(
       'host time of a launch',

@@ -116,6 +116,7 @@ export interface ClusterFile {
         readonly title?: string | undefined;
         readonly cores?: SourcedNumber | undefined;
         readonly memoryGiB?: SourcedNumber | undefined;
+        readonly memoryBandwidthGBs?: SourcedNumber | undefined;
         readonly gpusPerHostLink?: SourcedNumber | undefined;
         readonly launch?: LaunchFile | undefined;
       }
@@ -233,6 +234,7 @@ export function clusterProfileOfFile(file: ClusterFile, gpu: GpuProfile): Cluste
       title: file.host.title ?? 'host',
       cores: optional(file.host.cores, sources, same),
       memory: optional(file.host.memoryGiB, sources, gibibytes),
+      memoryBandwidth: optional(file.host.memoryBandwidthGBs, sources, gigabytesPerSecond),
       gpusPerHostLink: optional(file.host.gpusPerHostLink, sources, same),
       launch: file.host.launch && launchOfFile(file.host.launch, sources),
     },

@@ -113,6 +113,8 @@ export const clusterFile = z.strictObject({
       title: z.string().min(1).optional(),
       cores: sourced.optional(),
       memoryGiB: sourced.optional(),
+      /** Of all sockets together: channels × their rate. */
+      memoryBandwidthGBs: sourced.optional(),
       /** GPUs behind one PCIe switch, which share its link to the host. */
       gpusPerHostLink: sourced.optional(),
       /** Of eager PyTorch, for a kernel: in 80 of 100 models between low and high, where these are given. */

@@ -563,6 +563,11 @@ export const issueCodes = {
       'A decode step computes one new token for each sequence and reads keys and values of earlier tokens from a cache. That needs attention with a causal mask, and an open length of the sequence. The message says which of both is missing; leave out `past` for a pass over whole sequences.',
     causes: ['past'],
   },
+  'scenario/assumed-host-memory': {
+    title: 'It is assumed how fast the memory of the host is',
+    explanation:
+      'An optimizer that runs on the host reads and writes all of its state there. Its time is bytes over the bandwidth of host memory, which the GPUs of a node share. The profile of the cluster does not say it, so it is taken from what hosts of GPUs have. The range of the step covers slow and fast ones; give `host.memoryBandwidthGBs` in a profile.',
+  },
   'scenario/assumed-attention': {
     title: 'It is assumed that attention is one kernel',
     explanation:

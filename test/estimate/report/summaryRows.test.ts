@@ -45,6 +45,8 @@ const all =
   (report) =>
     changes.reduce((changed, change) => change(changed), report);
 const same: Change = (report) => report;
+/** It sends nothing. */
+const oneGpu: Change = all(scenario({ gpus: 1 }), time({ communication: 0 }));
 
 const rowOf = (report: Report, name: string): string | undefined => {
   const row = summarize(report).find((each) => each.name === name);
@@ -82,10 +84,11 @@ const rows: Readonly<
       '170 µs | 120 µs to 240 µs, forward 20.0 µs, 80.0 µs of 120 µs communication exposed',
     ],
     [
-      'one GPU',
+      'one GPU that copies to and from its host',
       scenario({ gpus: 1 }),
-      '170 µs | 120 µs to 240 µs, forward 20.0 µs, backward 40.0 µs, update 30.0 µs',
+      '170 µs | 120 µs to 240 µs, forward 20.0 µs, backward 40.0 µs, update 30.0 µs, 80.0 µs of 120 µs communication exposed',
     ],
+    ['one GPU', oneGpu, '170 µs | 120 µs to 240 µs, forward 20.0 µs, backward 40.0 µs, update 30.0 µs'],
     [
       'waiting for input',
       time({ exposedInput: 5e-6 }),
@@ -93,23 +96,23 @@ const rows: Readonly<
     ],
     [
       'not waiting for it',
-      all(scenario({ gpus: 1 }), time({ exposedInput: 0 })),
+      all(oneGpu, time({ exposedInput: 0 })),
       '170 µs | 120 µs to 240 µs, forward 20.0 µs, backward 40.0 µs, update 30.0 µs',
     ],
     [
       'uneven workers',
-      all(scenario({ gpus: 1 }), totals({ imbalance: { factor: 1.1, time: 7e-6 } })),
+      all(oneGpu, totals({ imbalance: { factor: 1.1, time: 7e-6 } })),
       '170 µs | 120 µs to 240 µs, forward 20.0 µs, backward 40.0 µs, update 30.0 µs, 7.00 µs waiting for the slowest worker',
     ],
     [
       'uneven workers that cost nothing',
-      all(scenario({ gpus: 1 }), totals({ imbalance: { factor: 1.1, time: 0 } })),
+      all(oneGpu, totals({ imbalance: { factor: 1.1, time: 0 } })),
       '170 µs | 120 µs to 240 µs, forward 20.0 µs, backward 40.0 µs, update 30.0 µs',
     ],
     [
       'GPUs of two kinds',
       all(
-        scenario({ gpus: 1 }),
+        oneGpu,
         totals({
           mixed: { slower: { gpu: 'V100', count: 1 }, faster: { gpu: 'A100', count: 1 }, time: 9e-6 },
         }),
@@ -119,35 +122,35 @@ const rows: Readonly<
     [
       'GPUs of two kinds that do not wait',
       all(
-        scenario({ gpus: 1 }),
+        oneGpu,
         totals({ mixed: { slower: { gpu: 'V100', count: 1 }, faster: { gpu: 'A100', count: 1 }, time: 0 } }),
       ),
       '170 µs | 120 µs to 240 µs, forward 20.0 µs, backward 40.0 µs, update 30.0 µs',
     ],
     [
       'curves of both',
-      all(scenario({ gpus: 1 }), totals({ basis: { measured: 0.2, transferred: 0.8, assumed: 0 } })),
+      all(oneGpu, totals({ basis: { measured: 0.2, transferred: 0.8, assumed: 0 } })),
       '170 µs | 120 µs to 240 µs, forward 20.0 µs, backward 40.0 µs, update 30.0 µs, 20 % of kernel time from this GPU’s curves, 80 % from another GPU’s',
     ],
     [
       'curves of the GPU',
-      all(scenario({ gpus: 1 }), totals({ basis: { measured: 0.9, transferred: 0.004, assumed: 0.096 } })),
+      all(oneGpu, totals({ basis: { measured: 0.9, transferred: 0.004, assumed: 0.096 } })),
       '170 µs | 120 µs to 240 µs, forward 20.0 µs, backward 40.0 µs, update 30.0 µs, 90 % of kernel time from this GPU’s curves',
     ],
     [
       'curves of another GPU',
-      all(scenario({ gpus: 1 }), totals({ basis: { measured: 0.004, transferred: 0.5, assumed: 0.496 } })),
+      all(oneGpu, totals({ basis: { measured: 0.004, transferred: 0.5, assumed: 0.496 } })),
       '170 µs | 120 µs to 240 µs, forward 20.0 µs, backward 40.0 µs, update 30.0 µs, 50 % of kernel time from another GPU’s curves',
     ],
     [
       'no curves',
-      all(scenario({ gpus: 1 }), totals({ basis: { measured: 0, transferred: 0, assumed: 1 } })),
+      all(oneGpu, totals({ basis: { measured: 0, transferred: 0, assumed: 1 } })),
       '170 µs | 120 µs to 240 µs, forward 20.0 µs, backward 40.0 µs, update 30.0 µs, kernel time from a roofline',
     ],
     // Unknown input makes the step a bound, and none of its parts.
     [
       'a step that is a bound alone',
-      all(scenario({ gpus: 1 }), time({ exact: false })),
+      all(oneGpu, time({ exact: false })),
       '≥ 170 µs | forward 20.0 µs, backward 40.0 µs, update 30.0 µs',
     ],
   ],

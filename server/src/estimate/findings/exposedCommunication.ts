@@ -158,6 +158,8 @@ function remedyOf(step: EstimatedStep): Pick<Finding, 'fix' | 'change'> {
   const ofTables = tableAdvice(plan, step.timeline.step);
   if (ofTables !== undefined) return ofTables;
   const learns = plan.scenario.mode === 'training';
+  // Where gradients go to the host, they do in every pass.
+  const accumulates = learns && plan.exchange.onHost?.gradients !== true;
   const whole = 'keep the parameters whole on each GPU (pytorch-ddp)';
   const narrow = narrowGradients(plan);
   const isNarrow = plan.exchange.messages.every(isSentInHalf);
@@ -184,7 +186,7 @@ function remedyOf(step: EstimatedStep): Pick<Finding, 'fix' | 'change'> {
         change: { kind: 'batch', batch: hides },
       }
     : {
-        fix: `A batch of ${hides} per GPU would hide it, but ${fits === 0 ? 'no batch fits' : `only ${fits} fit`} in memory: ${learns ? 'accumulate gradients over several batches, or ' : ''}${narrower}`,
+        fix: `A batch of ${hides} per GPU would hide it, but ${fits === 0 ? 'no batch fits' : `only ${fits} fit`} in memory: ${accumulates ? 'accumulate gradients over several batches, or ' : ''}${narrower}`,
       };
 }
 

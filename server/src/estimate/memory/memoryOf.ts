@@ -32,9 +32,9 @@ function stateOf(plan: StepPlan): ModelState {
     ),
   );
   return {
-    parameters: (trained + frozen) / shards.parameters,
+    parameters: exchange.onHost?.parameters === true ? 0 : (trained + frozen) / shards.parameters,
     gradients:
-      scenario.mode === 'training'
+      scenario.mode === 'training' && exchange.onHost?.gradients !== true
         ? sumOf(
             beforeShards(
               parameters,

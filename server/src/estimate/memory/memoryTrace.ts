@@ -36,6 +36,7 @@ export interface MemoryTrace {
 export function memoryTrace(plan: StepPlan, variables?: Variables): MemoryTrace {
   const { training, exchange, update, weightBytesPerElement } = plan;
   const { parameters: trained, frozen } = training.analysis;
+  const { onHost } = exchange;
   const parameters = [...heldParameters(plan)];
   const shared = (of: readonly Parameter[], sizes: readonly number[], shards: number): readonly number[] =>
     sizes.map((size, index) => size / shardsOf(itemAt(of, index), shards));
@@ -45,14 +46,20 @@ export function memoryTrace(plan: StepPlan, variables?: Variables): MemoryTrace 
   const { events, taken } = eventsOf(plan, variables);
   return {
     always: [
-      ...shared(trained, parameters, exchange.shards.parameters),
-      ...shared(
-        frozen,
-        frozen.map((parameter) => parameterBytes(parameter, weightBytesPerElement)),
-        exchange.shards.parameters,
-      ),
+      ...(onHost?.parameters === true
+        ? []
+        : [
+            ...shared(trained, parameters, exchange.shards.parameters),
+            ...shared(
+              frozen,
+              frozen.map((parameter) => parameterBytes(parameter, weightBytesPerElement)),
+              exchange.shards.parameters,
+            ),
+          ]),
       ...(exchange.buffers > 0 ? [exchange.buffers] : []),
-      ...(addsToGradients(plan) ? shared(trained, [...heldSums(plan)], exchange.shards.gradients) : []),
+      ...(addsToGradients(plan) && onHost?.gradients !== true
+        ? shared(trained, [...heldSums(plan)], exchange.shards.gradients)
+        : []),
     ],
     // Moments of each parameter are tensors of their own.
     state: [...ofEach(update.stateBytes / 2), ...ofEach(update.stateBytes / 2)],

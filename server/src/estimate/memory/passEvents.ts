@@ -44,7 +44,11 @@ export const passEvents = (plan: PassOfPlan, variables?: Variables): PassEvents 
     training: plan.training,
     born:
       plan.scenario.mode === 'training'
-        ? { sizes: gradientsOf(plan), shards: plan.exchange.shards.gradients, isAdded: addsToGradients(plan) }
+        ? {
+            sizes: gradientsOf(plan),
+            shards: plan.exchange.shards.gradients,
+            isGiven: addsToGradients(plan) || plan.exchange.onHost?.gradients === true,
+          }
         : undefined,
     variables,
   });
@@ -60,8 +64,8 @@ interface BornGradients {
   /** Bytes by parameter. */
   readonly sizes: Float64Array;
   readonly shards: number;
-  /** To those of passes before. */
-  readonly isAdded: boolean;
+  /** At once, to those of passes before or to the host. */
+  readonly isGiven: boolean;
 }
 
 /** Stages that leave out other numbers of blocks have what they keep in common, and layouts their stages. */
@@ -78,7 +82,7 @@ const isBornAlike = (known: BornGradients | undefined, asked: BornGradients | un
   (known !== undefined &&
     asked !== undefined &&
     known.shards === asked.shards &&
-    known.isAdded === asked.isAdded &&
+    known.isGiven === asked.isGiven &&
     known.sizes.length === asked.sizes.length &&
     known.sizes.every((size, index) => size === asked.sizes[index]));
 
@@ -136,7 +140,7 @@ function eventsOfPass(lowered: LoweredGraph, { training, born: given, variables 
         own = undefined;
         for (const size of born.get(index) ?? []) {
           const gradient = take(size);
-          if (given.isAdded) give(gradient);
+          if (given.isGiven) give(gradient);
         }
         for (const number of keptBy.get(index) ?? []) give(number);
         for (const number of recomputed.end(index)) give(number);

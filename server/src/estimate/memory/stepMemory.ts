@@ -184,11 +184,16 @@ function backwardOf(plan: StepPlan, between: Float64Array, inputs: number): Pass
   const { parameters } = training.analysis;
   const shards = exchange.shards.gradients;
   const sizes = beforeShards(parameters, heldGradients(plan), shards);
+  const column = (): Float64Array => {
+    // A gradient leaves for the host when it has been reduced.
+    if (exchange.onHost?.gradients === true) return addedGradients(training, 0, sizes, shards);
+    return addsToGradients(plan)
+      ? addedGradients(training, sumOf(beforeShards(parameters, heldSums(plan), shards)), sizes, shards)
+      : parameterGradients(training, between.length, sizes).map((size) => size / shards);
+  };
   return {
     copies: runningSum(saved.weightCopies, 0),
-    gradients: addsToGradients(plan)
-      ? addedGradients(training, sumOf(beforeShards(parameters, heldSums(plan), shards)), sizes, shards)
-      : parameterGradients(training, between.length, sizes).map((size) => size / shards),
+    gradients: column(),
     kept: runningSum(saved.activations, held),
     workspace: added(between, saved.recomputed),
   };

@@ -100,6 +100,8 @@ export interface UpdateTimes extends PassTimes {
   readonly hostLaunches: number;
   /** The host waits for the GPU before it launches it. */
   readonly hostWaits: boolean;
+  /** For which the optimizer runs on the host; left out, it runs on the GPU. */
+  readonly onHost?: Estimate<Seconds>;
 }
 
 /**

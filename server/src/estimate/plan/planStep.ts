@@ -8,14 +8,15 @@ import { eagerLaunch, launchWithoutAutograd, leanLaunch } from '../../frameworks
 import { resolveFramework } from '../../frameworks/registry.ts';
 import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
 import { findGpu } from '../../hardware/gpus.ts';
+import { hostMemoryRate } from '../../hardware/hostMemory.ts';
 import type { KernelWork } from '../../hardware/kernelWork.ts';
 import { floatAt } from '../../model/at.ts';
-import { estimateOf } from '../../model/estimate.ts';
+import { type Estimate, estimateOf } from '../../model/estimate.ts';
 import { lazy } from '../../model/lazy.ts';
 import type { LayerMeasurements } from '../../model/measurement.ts';
 import type { Optimizer, Scenario } from '../../model/scenario.ts';
 import { sumOf } from '../../model/sumOf.ts';
-import { bytes, seconds } from '../../model/units.ts';
+import { bytes, type Seconds, seconds } from '../../model/units.ts';
 import { givenStepFactors } from './givenStepFactors.ts';
 import { gradientsInReadyOrder } from './gradients.ts';
 import { type GradientTimes, gradientTimes } from './gradientTimes.ts';
@@ -30,7 +31,7 @@ import {
   type UpdateTimes,
   withoutBackward,
 } from './operatorTimes.ts';
-import { planExchange, workerGroup } from './plannedExchange.ts';
+import { type PlannedExchange, planExchange, workerGroup } from './plannedExchange.ts';
 import { passAlone } from './plannedTimes.ts';
 import { slowdownOf } from './plannedWork.ts';
 import type { StepPlan } from './stepPlan.ts';
@@ -177,10 +178,19 @@ function predictStep(training: TrainingGraph, scenario: Scenario, cluster: Clust
   const profile = lazy(() =>
     backwardProfile(computed.times, behaviour.launch.middle, slowdownOf(behaviour, cluster)),
   );
-  const exchanged = planExchange(
-    { training, scenario, cluster, placement, behaviour, weightBytesPerElement },
-    { backwardEnds: () => profile().ends, backwardLaunches: () => profile().launches },
-  );
+  const exchangeOn = (gpus: number, nodes: number): PlannedExchange =>
+    planExchange(
+      {
+        training,
+        scenario: { ...scenario, gpus },
+        cluster,
+        placement: placeGpus(gpus, nodes),
+        behaviour,
+        weightBytesPerElement,
+      },
+      { backwardEnds: () => profile().ends, backwardLaunches: () => profile().launches },
+    );
+  const exchanged = exchangeOn(scenario.gpus, scenario.nodes);
   const { exchange } = exchanged;
   const handling = (gpus: number, nodes: number): GradientTimes | undefined =>
     gradientTimes({
@@ -239,19 +249,35 @@ function predictStep(training: TrainingGraph, scenario: Scenario, cluster: Clust
     update,
     ...(handled === undefined ? {} : { gradientTimes: handled }),
     ...(ownHandled === undefined ? {} : { ownGradientTimes: ownHandled }),
-    updateTimes: updateTimesOf(cluster.gpu, update),
-    wholeUpdateTimes: updateTimesOf(cluster.gpu, whole),
+    ...(exchange.onHost === undefined ? {} : { ownExchange: exchangeOn(1, 1) }),
+    updateTimes: updateTimesOf(cluster, update, placement.gpusPerNode),
+    wholeUpdateTimes: updateTimesOf(cluster, whole, 1),
   };
 }
 
-const updateTimesOf = (
-  gpu: ClusterProfile['gpu'],
-  { kernels, hostWork = 0, hostWaits = false }: Update,
-): UpdateTimes => ({
-  ...kernelTimes(gpu, asUpdate(kernels)),
-  hostLaunches: kernels.reduce((launches, kernel) => launches + kernel.launches, hostWork),
-  hostWaits,
-});
+/** `sharing`: GPUs of a node, whose processes share the memory of the host. */
+function updateTimesOf(
+  { gpu, host }: ClusterProfile,
+  { kernels, hostWork = 0, hostWaits = false, hostBytes }: Update,
+  sharing: number,
+): UpdateTimes {
+  return {
+    ...kernelTimes(gpu, asUpdate(kernels)),
+    hostLaunches: kernels.reduce((launches, kernel) => launches + kernel.launches, hostWork),
+    hostWaits,
+    ...(hostBytes === undefined ? {} : { onHost: hostPassTime(host, hostBytes * sharing) }),
+  };
+}
+
+/** The faster the memory, the sooner: its low rate gives the high time. */
+function hostPassTime(host: ClusterProfile['host'], size: number): Estimate<Seconds> {
+  const rate = hostMemoryRate(host);
+  return {
+    middle: seconds(size / rate.middle),
+    low: seconds(size / rate.high),
+    high: seconds(size / rate.low),
+  };
+}
 
 /** Kernels of an update, which machines are measured by apart from others of their kind. */
 export const asUpdate = (kernels: readonly KernelWork[]): readonly KernelWork[] =>

@@ -6,7 +6,7 @@ import { memoizeRecent } from '../../model/memoizeRecent.ts';
 import { type Seconds, seconds } from '../../model/units.ts';
 import { repeatPasses, repeatTimes } from '../../schedule/repeatPasses.ts';
 import { type StepTimeline, type StepTimes, stepTimeline, stepTimes } from '../../schedule/stepTimeline.ts';
-import { earlierPass, noUpdate, workAlone, workOf } from './plannedWork.ts';
+import { earlierPass, noUpdate, withoutUpdated, workAlone, workOf } from './plannedWork.ts';
 import { passesOf, type StepPlan, timeAtServers } from './stepPlan.ts';
 
 /** The plan on its timeline. */
@@ -91,7 +91,8 @@ export function timesAlone(plan: StepPlan, bound: Bound): StepTimes {
   const pass = passAlone(plan, bound);
   if (passes === 1) return pass;
   const earlier = workAlone(plan, bound, plan.ownGradientTimes?.earlier);
-  return repeatTimes(pass, stepTimes({ ...earlier, update: noUpdate }), passes);
+  const messages = withoutUpdated(earlier.messages, plan.training.costs.length);
+  return repeatTimes(pass, stepTimes({ ...earlier, messages, update: noUpdate }), passes);
 }
 
 export const passAlone = (plan: StepPlan, bound: Bound): StepTimes =>

@@ -2,11 +2,11 @@
 
 import type { FrameworkBehaviour } from '../../frameworks/behaviour.ts';
 import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
-import { floatAt } from '../../model/at.ts';
+import { floatAt, intAt } from '../../model/at.ts';
 import { type Bound, type Estimate, estimateOf } from '../../model/estimate.ts';
 import { sumOf } from '../../model/sumOf.ts';
 import { type Seconds, seconds } from '../../model/units.ts';
-import { noMessages } from '../../schedule/messageColumns.ts';
+import { type MessageColumns, noMessages } from '../../schedule/messageColumns.ts';
 import type { LaunchedWork, StepWork } from '../../schedule/stepWork.ts';
 import { givenStepFactors } from './givenStepFactors.ts';
 import { inputWork } from './inputWork.ts';
@@ -47,9 +47,21 @@ export const earlierPass = (plan: StepPlan, work: StepWork, bound: Bound, growth
   ...(plan.gradientTimes === undefined || plan.measured !== undefined
     ? {}
     : { backward: backwardOf(plan, bound, growth, slowestOf(plan, bound), plan.gradientTimes.earlier) }),
-  ...(exchangesPerStep(plan) === 1 ? { messages: noMessages, channels: [] } : {}),
+  ...(exchangesPerStep(plan) === 1
+    ? { messages: noMessages, channels: [] }
+    : { messages: withoutUpdated(work.messages, plan.training.costs.length) }),
   update: noUpdate,
 });
+
+/** What the update gives, such as weights that ZeRO gathers after it, is sent behind the last pass alone: here it takes no time. */
+export function withoutUpdated(messages: MessageColumns, operators: number): MessageColumns {
+  const update = 2 * operators;
+  if (!messages.after.includes(update)) return messages;
+  const time = messages.time.map((own, stage) =>
+    intAt(messages.after, intAt(messages.messageOf, stage)) === update ? 0 : own,
+  );
+  return { ...messages, time };
+}
 
 export const noUpdate: StepWork['update'] = { device: seconds(0), host: seconds(0) };
 
@@ -91,10 +103,12 @@ function slowestOf({ imbalance, measured, exchange, scenario: { gpus } }: StepPl
 export function workAlone(plan: StepPlan, bound: Bound, gradients: PassTimes | undefined): StepWork {
   const { training, scenario, cluster, behaviour } = plan;
   const input = inputWork(training, scenario, cluster, { nodes: 1, gpusPerNode: 1 }, behaviour.input);
+  const own = plan.ownExchange;
   return {
     ...computeOf(plan, bound, 1, 1, plan.wholeUpdateTimes, gradients),
-    messages: noMessages,
-    channels: [],
+    messages: own?.traffic.messages(bound) ?? noMessages,
+    channels: own?.traffic.channels.map(({ order }) => order) ?? [],
+    ...(own === undefined ? {} : { hostWaits: own.exchange.hostWaits ?? false }),
     ...(input === undefined ? {} : { input: input.timed }),
   };
 }
@@ -114,8 +128,8 @@ function computeOf(
       device,
       host: new Float64Array(device.length),
     });
-    const whole = floatAt(plan.wholeUpdateTimes.middle, 0);
-    const share = whole === 0 ? 1 : floatAt(updateTimes.middle, 0) / whole;
+    const whole = updateTime(plan.wholeUpdateTimes, 'middle');
+    const share = whole === 0 ? 1 : updateTime(updateTimes, 'middle') / whole;
     return {
       forward: unlaunched(scaled(measured.forward[bound], factor)),
       backward: unlaunched(reversed(measured.backward[bound], factor)),
@@ -137,13 +151,17 @@ function computeOf(
     },
     backward: backwardOf(plan, bound, growth, imbalance, gradients),
     update: {
-      device: seconds((floatAt(updateTimes[bound], 0) + updateWaits(plan, updateTimes)[bound]) * imbalance),
+      device: seconds((updateTime(updateTimes, bound) + updateWaits(plan, updateTimes)[bound]) * imbalance),
       host: seconds(updateTimes.hostLaunches * launch),
       launches: Math.max(1, floatAt(updateTimes.launches, 0)),
       ...(updateTimes.hostWaits ? { hostWaits: true } : {}),
     },
   };
 }
+
+/** By kernels, or by the processors of the host, for which the GPU waits. */
+const updateTime = (times: UpdateTimes, bound: Bound): number =>
+  times.onHost === undefined ? floatAt(times[bound], 0) : times.onHost[bound];
 
 /** Kernels of backward as they are predicted, with what is done with their gradients. */
 function backwardOf(

@@ -26,6 +26,8 @@ export interface StepPlan extends LoweredStep, ExchangingStep, PlannedExchange {
   /** What is done with gradients beside computing them, and by a GPU by itself; left out, nothing. */
   readonly gradientTimes?: GradientTimes;
   readonly ownGradientTimes?: GradientTimes;
+  /** What a GPU by itself copies to and from its host; left out, nothing. */
+  readonly ownExchange?: PlannedExchange;
   /** In the place of `times`, launches and `updateTimes`. */
   readonly measured?: MeasuredWork;
   /** Where GPUs are of two kinds: the plan is that of the slower kind, this the one of the others. */
@@ -46,10 +48,10 @@ export const addsToGradients = ({ scenario, behaviour }: Pick<StepPlan, 'scenari
 
 /**
  * What is sent once in a step (`no_sync` of PyTorch DDP), or, where a GPU keeps a shard of the gradients alone, in each
- * of its passes (FSDP without `no_sync`, DeepSpeed stages 2 and 3).
+ * of its passes (FSDP without `no_sync`, DeepSpeed stages 2 and 3), as where they go to the host.
  */
 export const exchangesPerStep = ({ exchange, scenario }: StepPlan): number =>
-  exchange.shards.gradients > 1 ? passesOf(scenario) : 1;
+  exchange.shards.gradients > 1 || exchange.onHost?.gradients === true ? passesOf(scenario) : 1;
 
 /** Kernels of one pass on average, with what it does with its gradients. */
 export const passTimesOf = ({ times, gradientTimes: handled, scenario }: StepPlan): OperatorTimes =>

@@ -1,6 +1,7 @@
 /** The report as aligned text for a terminal. */
 
 import { formatShortCount } from '../../model/format.ts';
+import { knownPart } from '../../model/knownPart.ts';
 import { memoize } from '../../model/memoize.ts';
 import { printable } from '../../model/readableIssues.ts';
 import { boundOfParts, boundText, groupUnknown, listOperators } from '../unknownParts.ts';
@@ -21,7 +22,9 @@ import { describeModel, summarize } from './summary.ts';
 export function renderTable(report: Report, width?: number, isSummary = false, top?: number): string {
   if (isSummary) return written(report, width, []);
   const training = report.scenario.mode === 'training';
-  const communicates = training && report.scenario.gpus > 1;
+  // One GPU has copies to its host alone, where it keeps state there.
+  const communicates =
+    training && (report.scenario.gpus > 1 || knownPart(report.totals.time.communication) > 0);
   const costing = report.layers.filter(costsSomething);
   const listed = top === undefined ? costing : mostExpensive(costing, top);
   const columns = tableColumns(training, communicates);

@@ -87,7 +87,7 @@ export function summarize(report: Report): readonly SummaryRow[] {
         ...(training
           ? [`backward ${bound(timeText(time.backward))}`, `update ${weights(timeText(time.update))}`]
           : []),
-        ...(scenario.gpus > 1 && (training || (time.communication ?? 0) > 0)
+        ...((scenario.gpus > 1 && training) || (time.communication ?? 0) > 0
           ? [
               `${timeText(time.exposedCommunication)} of ${weights(timeText(time.communication))} communication exposed`,
             ]
