@@ -20,6 +20,9 @@ export interface ChartTable {
   readonly rows: readonly (readonly string[])[];
 }
 
+/** Width of a chart for a page beside a text: its letters can still be read on half of a small screen. */
+export const narrowWidth = 440;
+
 export interface Sheet {
   readonly width: number;
   readonly height: number;

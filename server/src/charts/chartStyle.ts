@@ -95,7 +95,7 @@ ${curves.map((colour, index) => `.chart .band-${index + 1} { fill: var(--${colou
 .chart .stripe { fill: var(--red); stroke: none; }
 .chart .node { fill: var(--blue); fill-opacity: .30; stroke: var(--ground); stroke-width: 1.2; }
 .chart .odd { fill-opacity: .48; }
-.chart .wait { fill: url(#timeline-wait); }
+.chart .wait { fill: url(#timeline-wait); } .chart.narrow .wait { fill: url(#timeline-wait-narrow); }
 .chart circle { fill: var(--blue); fill-opacity: .55; stroke: var(--blue); }
 .chart .memory-bound { fill: var(--ground); stroke: var(--orange); stroke-width: 1.6; }
 .chart .none { fill: var(--ground); fill-opacity: 1; stroke: var(--red); stroke-width: 2; }

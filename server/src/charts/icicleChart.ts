@@ -1,7 +1,7 @@
 /** Modules as bars under the module that holds them, as wide as what they cost. */
 
 import { formatPercent } from '../model/format.ts';
-import { type Chart, chartOf } from './chart.ts';
+import { type Chart, chartOf, narrowWidth, type Sheet } from './chart.ts';
 import { type Box, bar, fitLabel, label } from './shapes.ts';
 
 export interface IcicleNode {
@@ -31,6 +31,28 @@ const mostRows = 7;
 /** `undefined` where nothing costs anything. */
 export function icicleChart({ name, title, root, over = '', textOf }: Icicle): Chart | undefined {
   if (!(root.value > 0)) return undefined;
+  const largest = leavesOf(root)
+    .toSorted((one, other) => other.value - one.value)
+    .slice(0, named);
+  const texts = largest.map((node) => `${node.name} ${formatPercent(node.value / root.value)}`);
+  return chartOf({
+    name: `modules-${name}`,
+    title: `Modules by ${title}`,
+    summary: `Of ${textOf(root.value)}${over}, the most is in ${texts.join(', ')}.`,
+    ...barsOf(root, textOf, width),
+    narrow: barsOf(root, textOf, narrowWidth),
+    table: {
+      columns: ['module', title, 'share'],
+      rows: root.children.map((node) => [
+        node.name,
+        textOf(node.value),
+        formatPercent(node.value / root.value),
+      ]),
+    },
+  });
+}
+
+function barsOf(root: IcicleNode, textOf: Icicle['textOf'], width: number): Sheet {
   const body: string[] = [];
   let rows = 0;
   const visit = (node: IcicleNode, left: number, depth: number): void => {
@@ -59,26 +81,7 @@ export function icicleChart({ name, title, root, over = '', textOf }: Icicle): C
     }
   };
   visit(root, 0, 0);
-  const largest = leavesOf(root)
-    .toSorted((one, other) => other.value - one.value)
-    .slice(0, named);
-  const texts = largest.map((node) => `${node.name} ${formatPercent(node.value / root.value)}`);
-  return chartOf({
-    name: `modules-${name}`,
-    title: `Modules by ${title}`,
-    summary: `Of ${textOf(root.value)}${over}, the most is in ${texts.join(', ')}.`,
-    width,
-    height: rows * rowHeight,
-    body,
-    table: {
-      columns: ['module', title, 'share'],
-      rows: root.children.map((node) => [
-        node.name,
-        textOf(node.value),
-        formatPercent(node.value / root.value),
-      ]),
-    },
-  });
+  return { width, height: rows * rowHeight, body };
 }
 
 /** In pixels. */

@@ -3,9 +3,9 @@
 import { formatBytes, formatPercent, formatTime } from '../model/format.ts';
 import { bytes, seconds } from '../model/units.ts';
 import { bottomAxis, leftAxis } from './axes.ts';
-import { type Chart, chartOf } from './chart.ts';
+import { type Chart, chartOf, narrowWidth, type Sheet } from './chart.ts';
 import { binaryTicks, linearScale } from './scales.ts';
-import { type Box, bar, fitLabel, label, line, pathOf } from './shapes.ts';
+import { type Box, bar, boldWidth, fitLabel, label, line, pathOf } from './shapes.ts';
 
 /** From the bottom of the stack: what is there all the time first. */
 export const memoryKinds = [
@@ -35,47 +35,38 @@ export interface MemoryOverTime {
   readonly capacity: number | null;
 }
 
+/** Where the curve lies, and the rows that say how much of each kind there is at the peak. */
+interface MemoryPlaces {
+  readonly width: number;
+  readonly plot: Box;
+  readonly kinds: { readonly left: number; readonly right: number; readonly top: number };
+}
+
 const [width, height] = [1120, 300];
-const plot: Box = { left: 76, right: width - 250, top: 34, bottom: height - 30 };
+const beside: MemoryPlaces = {
+  width,
+  plot: { left: 76, right: width - 250, top: 34, bottom: height - 30 },
+  kinds: { left: width - 232, right: width - 4, top: 38 },
+};
+const below: MemoryPlaces = {
+  width: narrowWidth,
+  plot: { left: 76, right: narrowWidth - 8, top: 34, bottom: height - 60 },
+  kinds: { left: 76, right: narrowWidth - 76, top: height - 6 },
+};
 
 /** `undefined` where there is no moment. */
-export function memoryChart({ moments, until, capacity }: MemoryOverTime): Chart | undefined {
+export function memoryChart(memory: MemoryOverTime): Chart | undefined {
+  const { moments, capacity } = memory;
   const [first] = moments;
   if (first === undefined) return undefined;
   const peak = moments.reduce((most, each) => (totalOf(each) > totalOf(most) ? each : most), first);
   const most = totalOf(peak);
-  const isNear = capacity !== null && capacity < farAbove * most;
-  const high = (isNear ? Math.max(capacity, most) : most) * 1.12;
-  const y = linearScale([0, high], [plot.bottom, plot.top], binaryTicks(high, 4));
-  const x = linearScale([first.time, until], [plot.left, plot.right]);
-  const drawn = thinned(moments, (until - first.time) / (plot.right - plot.left));
-  const summary = `The peak is ${formatBytes(bytes(most))} in ${peak.where}${capacity === null ? '' : `, ${formatPercent(most / capacity)} of the GPU’s ${formatBytes(bytes(capacity))}`}.`;
-  const text = `peak ${formatBytes(bytes(most))}, ${peak.where}`;
-  const at = x.at(peak.time);
-  const isLate = at > (plot.left + plot.right) / 2;
   return chartOf({
     name: 'memory',
     title: 'Memory over the step',
-    summary,
-    width,
-    height,
-    body: [
-      ...kindsAtPeak(
-        memoryKinds.filter(([kind]) => moments.some((moment) => moment[kind] > 0)),
-        peak,
-      ),
-      ...memoryKinds.flatMap((_, index) => area(drawn, index, until, x.at, y.at)),
-      ...leftAxis(y, plot, (size) => formatBytes(bytes(size))),
-      ...bottomAxis(x, plot, (time) => formatTime(seconds(time))),
-      line([at, plot.bottom], [at, y.at(most)], 'mark'),
-      label(
-        at + (isLate ? -6 : 6),
-        y.at(most) - 6,
-        fitLabel(text, (isLate ? at - plot.left : plot.right - at) - 6),
-        isLate ? 'end strong halo' : 'strong halo',
-      ),
-      ...capacityMark(capacity, most, isNear, y.at),
-    ],
+    summary: `The peak is ${formatBytes(bytes(most))} in ${peak.where}${capacity === null ? '' : `, ${formatPercent(most / capacity)} of the GPU’s ${formatBytes(bytes(capacity))}`}.`,
+    ...curveOf(memory, first.time, peak, beside),
+    narrow: curveOf(memory, first.time, peak, below),
     table: {
       columns: ['at the peak', 'size'],
       rows: [
@@ -88,6 +79,47 @@ export function memoryChart({ moments, until, capacity }: MemoryOverTime): Chart
   });
 }
 
+function curveOf(
+  { moments, until, capacity }: MemoryOverTime,
+  from: number,
+  peak: MemoryMoment,
+  places: MemoryPlaces,
+): Sheet {
+  const { width, plot } = places;
+  const most = totalOf(peak);
+  const isNear = capacity !== null && capacity < farAbove * most;
+  const high = (isNear ? Math.max(capacity, most) : most) * 1.12;
+  const y = linearScale([0, high], [plot.bottom, plot.top], binaryTicks(high, 4));
+  const x = linearScale([from, until], [plot.left, plot.right]);
+  const drawn = thinned(moments, (until - from) / (plot.right - plot.left));
+  const text = `peak ${formatBytes(bytes(most))}, ${peak.where}`;
+  const at = x.at(peak.time);
+  const isLate = at > (plot.left + plot.right) / 2;
+  const key = kindsAtPeak(
+    memoryKinds.filter(([kind]) => moments.some((moment) => moment[kind] > 0)),
+    peak,
+    places,
+  );
+  return {
+    width,
+    height: Math.max(height, key.bottom),
+    body: [
+      ...key.body,
+      ...memoryKinds.flatMap((_, index) => area(drawn, index, until, x.at, y.at)),
+      ...leftAxis(y, plot, (size) => formatBytes(bytes(size))),
+      ...bottomAxis(x, plot, (time) => formatTime(seconds(time))),
+      line([at, plot.bottom], [at, y.at(most)], 'mark'),
+      label(
+        at + (isLate ? -6 : 6),
+        y.at(most) - 6,
+        fitLabel(text, (isLate ? at - plot.left : plot.right - at) - 6, boldWidth),
+        isLate ? 'end strong halo' : 'strong halo',
+      ),
+      ...capacityMark(capacity, most, isNear, y.at, plot),
+    ],
+  };
+}
+
 /** A capacity of more times the peak than this would flatten the curve: it is written at the top instead. */
 const farAbove = 2.5;
 
@@ -96,6 +128,7 @@ function capacityMark(
   most: number,
   isNear: boolean,
   at: (size: number) => number,
+  plot: Box,
 ): readonly string[] {
   if (capacity === null) return [];
   const text = `capacity ${formatBytes(bytes(capacity))}`;
@@ -152,22 +185,27 @@ function area(
   return [`<path class="area ${kind}" d="${pathOf(outline)}Z"/>`];
 }
 
-/** At the right, in the order of the stack: what each kind is and how much of it there is at the peak. */
-function kindsAtPeak(kinds: readonly (typeof memoryKinds)[number][], peak: MemoryMoment): readonly string[] {
-  const left = plot.right + 18;
-  const row = (index: number): number => plot.top + 22 + index * 20;
-  return [
-    label(left, plot.top + 4, 'at the peak', 'quiet'),
+/** In the order of the stack: what each kind is and how much of it there is at the peak. */
+function kindsAtPeak(
+  kinds: readonly (typeof memoryKinds)[number][],
+  peak: MemoryMoment,
+  { kinds: { left, right, top } }: MemoryPlaces,
+): { readonly body: readonly string[]; readonly bottom: number } {
+  const row = (index: number): number => top + 18 + index * 20;
+  const last = row(kinds.length);
+  const body = [
+    label(left, top, 'at the peak', 'quiet'),
     ...kinds.toReversed().flatMap(([kind, title], index) => {
-      const top = row(index);
+      const y = row(index);
       return [
-        bar({ left, top: top - 10, right: left + 12, bottom: top + 2 }, kind),
-        label(left + 18, top, title),
-        label(width - 4, top, formatBytes(bytes(peak[kind])), 'end'),
+        bar({ left, top: y - 10, right: left + 12, bottom: y + 2 }, kind),
+        label(left + 18, y, title),
+        label(right, y, formatBytes(bytes(peak[kind])), 'end'),
       ];
     }),
-    line([left, row(kinds.length) - 13], [width - 4, row(kinds.length) - 13], 'mark'),
-    label(left + 18, row(kinds.length) + 3, 'all', 'strong'),
-    label(width - 4, row(kinds.length) + 3, formatBytes(bytes(totalOf(peak))), 'end strong'),
+    line([left, last - 13], [right, last - 13], 'mark'),
+    label(left + 18, last + 3, 'all', 'strong'),
+    label(right, last + 3, formatBytes(bytes(totalOf(peak))), 'end strong'),
   ];
+  return { body, bottom: last + 12 };
 }

@@ -45,7 +45,7 @@ export function rankMemoryChart({ ranks, capacity, note }: RankMemoryBars): Char
     width,
     height: plot.bottom + 28,
     body: [
-      ...legend(kinds, plot.left, 4),
+      ...legend(kinds, plot.left, 4, width).body,
       ...bottomAxis(x, plot, size),
       ...ranks.flatMap((rank, index) => {
         const y = top + index * rowHeight + (rowHeight - barHeight) / 2;

@@ -8,10 +8,10 @@ import { escapeHtml } from '../model/escapeHtml.ts';
 import { formatBandwidth, formatFlopRate, formatPercent, significant } from '../model/format.ts';
 import { bytesPerSecond, flopsPerSecond } from '../model/units.ts';
 import { axisTitles, bottomAxis, leftAxis } from './axes.ts';
-import { type Chart, chartOf } from './chart.ts';
+import { type Chart, chartOf, narrowWidth, type Sheet } from './chart.ts';
 import { boxesAlong, placeLabels } from './placeLabels.ts';
 import { logScale } from './scales.ts';
-import { type Box, fitTail, label, letterWidth, pathOf, place } from './shapes.ts';
+import { type Box, fitTail, label, letterWidth, pathOf, place, wrapLabel } from './shapes.ts';
 
 export interface RooflinePoint {
   readonly name: string;
@@ -34,12 +34,46 @@ export interface Roofline {
   readonly bandwidth: number;
 }
 
-const [width, height] = [1120, 380];
-const plot: Box = { left: 96, right: width - 14, top: 30, bottom: height - 48 };
+const width = 1120;
 
 /** `undefined` where no layer has FLOPs and time. */
-export function rooflineChart({ gpu, points, peak, what, bandwidth }: Roofline): Chart | undefined {
+export function rooflineChart(roofline: Roofline): Chart | undefined {
+  const { gpu, points, peak, bandwidth } = roofline;
   if (points.length === 0 || !(peak > 0) || !(bandwidth > 0)) return undefined;
+  const ridge = peak / bandwidth;
+  const ordered = points.toSorted((one, other) => other.share - one.share);
+  const limited = points.reduce((total, each) => total + (each.intensity < ridge ? each.share : 0), 0);
+  return chartOf({
+    name: 'roofline',
+    title: `Roofline of ${gpu}`,
+    summary: `${formatPercent(limited)} of the time of layers with FLOPs is left of the ridge at ${significant(ridge)} FLOP per byte, where memory limits.`,
+    ...pointsOf(roofline, ordered, width),
+    narrow: pointsOf(roofline, ordered, narrowWidth),
+    table: {
+      columns: ['layer', 'FLOP per byte', 'rate', 'share of time'],
+      rows: ordered
+        .slice(0, listedPoints)
+        .map(({ name, intensity, rate, share }) => [
+          name,
+          significant(intensity),
+          formatFlopRate(flopsPerSecond(rate)),
+          formatPercent(share),
+        ]),
+    },
+  });
+}
+
+function pointsOf(
+  { points, peak, what, bandwidth }: Roofline,
+  ordered: readonly RooflinePoint[],
+  width: number,
+): Sheet {
+  const explained = wrapLabel(
+    `FLOP/s, logarithmic; slope: ${formatBandwidth(bytesPerSecond(bandwidth))} of GPU memory; a circle’s area is the layer’s share of time, hollow where memory limits`,
+    width - 116,
+  );
+  const top = 14 + explained.length * textRow;
+  const plot: Box = { left: 96, right: width - 14, top, bottom: top + plotHeight };
   const ridge = peak / bandwidth;
   const intensities = [...points.map(({ intensity }) => intensity), ridge];
   const x = logScale([Math.min(...intensities) / 2, Math.max(...intensities) * 4], [plot.left, plot.right]);
@@ -53,7 +87,6 @@ export function rooflineChart({ gpu, points, peak, what, bandwidth }: Roofline):
     [x.at(ridge), y.at(peak)],
     [x.at(high), y.at(peak)],
   ] as const;
-  const ordered = points.toSorted((one, other) => other.share - one.share);
   const marks = ordered.map(({ name, intensity, rate, share }) => ({
     x: x.at(intensity),
     y: y.at(rate),
@@ -72,42 +105,25 @@ export function rooflineChart({ gpu, points, peak, what, bandwidth }: Roofline):
       bottom: peakLine,
     },
   ];
-  const limited = points.reduce((total, each) => total + (each.intensity < ridge ? each.share : 0), 0);
-  return chartOf({
-    name: 'roofline',
-    title: `Roofline of ${gpu}`,
-    summary: `${formatPercent(limited)} of the time of layers with FLOPs is left of the ridge at ${significant(ridge)} FLOP per byte, where memory limits.`,
+  return {
     width,
-    height,
+    height: plot.bottom + 48,
     body: [
       ...leftAxis(y, plot, (rate) => formatFlopRate(flopsPerSecond(rate))),
       ...bottomAxis(x, plot, (value) => significant(value)),
       ...axisTitles(plot, 'FLOP per byte of GPU memory, logarithmic', ''),
       `<path class="roof" d="${pathOf(corners)}"/>`,
       label(plot.right - 6, peakLine - 7, peakText, 'end strong'),
-      label(
-        plot.left + 6,
-        plot.top - 10,
-        `FLOP/s, logarithmic; slope: ${formatBandwidth(bytesPerSecond(bandwidth))} of GPU memory; a circle’s area is the layer’s share of time, hollow where memory limits`,
-        'quiet',
-      ),
+      ...explained.map((text, row) => label(plot.left + 6, 20 + row * textRow, text, 'quiet')),
       ...ordered.map((point) => circle(point, ridge, x.at, y.at)),
       ...placeLabels(marks.slice(0, namedPoints), marks, taken, plot),
     ],
-    table: {
-      columns: ['layer', 'FLOP per byte', 'rate', 'share of time'],
-      rows: ordered
-        .slice(0, listedPoints)
-        .map(({ name, intensity, rate, share }) => [
-          name,
-          significant(intensity),
-          formatFlopRate(flopsPerSecond(rate)),
-          formatPercent(share),
-        ]),
-    },
-  });
+  };
 }
 
+/** In pixels. */
+const textRow = 16;
+const plotHeight = 302;
 const namedPoints = 8;
 /** Where a longer name would not be read. */
 const longestName = 28;

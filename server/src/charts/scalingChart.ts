@@ -5,7 +5,7 @@ import { type DeviceNoun, deviceNounFor } from '../model/deviceNoun.ts';
 import { escapeHtml } from '../model/escapeHtml.ts';
 import { formatPercent, formatRate } from '../model/format.ts';
 import { axisTitles, bottomAxis, leftAxis } from './axes.ts';
-import { type Chart, chartOf, type Sheet } from './chart.ts';
+import { type Chart, chartOf, narrowWidth, type Sheet } from './chart.ts';
 import { linearScale, logScale, niceStep, niceTicks, type Scale } from './scales.ts';
 import { type Box, label, letterWidth, line, pathOf, place, wrapLabel } from './shapes.ts';
 
@@ -37,9 +37,9 @@ const sideBySide: Plots = {
 
 /** For a panel beside a text. */
 const oneAboveTheOther: Plots = {
-  width: 420,
-  speed: { left: 64, right: 406, top: 40, bottom: 230 },
-  share: { left: 64, right: 406, top: 320, bottom: 510 },
+  width: narrowWidth,
+  speed: { left: 64, right: narrowWidth - 14, top: 40, bottom: 230 },
+  share: { left: 64, right: narrowWidth - 14, top: 320, bottom: 510 },
 };
 
 /** One curve among others: a cluster, a framework or another scenario. */

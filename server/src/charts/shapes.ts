@@ -65,10 +65,11 @@ const isOnTheWay = (
 
 /** In pixels: a wide letter of the charts' 12-pixel font. */
 export const letterWidth = 6.6;
+export const boldWidth = 7.6;
 
 /** Characters that fit, or '' where fewer than three do. */
-export function fitLabel(text: string, room: number): string {
-  const most = Math.floor(room / letterWidth);
+export function fitLabel(text: string, room: number, width = letterWidth): string {
+  const most = Math.floor(room / width);
   if (text.length <= most) return text;
   return most < 4 ? '' : `${text.slice(0, most - 1)}…`;
 }
@@ -82,27 +83,36 @@ export function wrapLabel(text: string, room: number): readonly string[] {
 export function fitTail(text: string, most: number): string {
   if (text.length <= most) return text;
   const tail = text.slice(1 - most);
-  const at = tail.search(/[/.]/);
-  return `…${at > 0 && at < tail.length - 1 ? tail.slice(at) : tail}`;
+  const [slash, dot] = [tail.indexOf('/'), tail.indexOf('.')];
+  if (slash >= 0 && slash < tail.length - 1) return `…${tail.slice(slash)}`;
+  // A dot after the ellipsis would be read as a part of it.
+  return `…${dot >= 0 && dot < tail.length - 1 ? tail.slice(dot + 1) : tail}`;
 }
 
 /** Stripes over a kind, so that it is known without its colour. */
 export const stripes = (name: string, kind: string): string =>
   `<defs><pattern id="${name}" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect class="${kind}" width="6" height="6"/><rect class="stripe" width="2" height="6"/></pattern></defs>`;
 
-/** Squares with names in a row, from `left`. */
+/** Squares with names in rows from `left`, none beyond `right`; `height` is that of the rows. */
 export function legend(
   entries: readonly (readonly [kind: string, title: string])[],
   left: number,
   top: number,
-): readonly string[] {
-  let x = left;
-  return entries.flatMap(([kind, title]) => {
-    const from = x;
-    x += 22 + title.length * letterWidth + 14;
+  right: number,
+): { readonly body: readonly string[]; readonly height: number } {
+  let [x, row] = [left, 0];
+  const body = entries.flatMap(([kind, title]) => {
+    const wide = 18 + title.length * letterWidth;
+    if (x > left && x + wide > right) [x, row] = [left, row + 1];
+    const [from, y] = [x, top + row * legendRow];
+    x += wide + 18;
     return [
-      bar({ left: from, top, right: from + 12, bottom: top + 12 }, kind),
-      label(from + 18, top + 10.5, title),
+      bar({ left: from, top: y, right: from + 12, bottom: y + 12 }, kind),
+      label(from + 18, y + 10.5, title),
     ];
   });
+  return { body, height: (row + 1) * legendRow };
 }
+
+/** In pixels, from one row of a legend to the next. */
+export const legendRow = 18;

@@ -3,7 +3,7 @@
 import { formatTime } from '../model/format.ts';
 import { seconds } from '../model/units.ts';
 import { bottomAxis } from './axes.ts';
-import { type Chart, chartOf } from './chart.ts';
+import { type Chart, chartOf, narrowWidth, type Sheet } from './chart.ts';
 import { type MergedSegment, mergeSegments, type Segment } from './mergeSegments.ts';
 import { linearScale } from './scales.ts';
 import { type Box, bar, fitLabel, label, legend, stripes } from './shapes.ts';
@@ -34,43 +34,18 @@ export interface Timeline {
 }
 
 const [width, laneHeight, laneGap] = [1120, 26, 10];
-const [left, right, top] = [152, 14, 34];
+const [left, right] = [152, 14];
+/** Of the titles of lanes beside a text, which leave more room to the step. */
+const narrowLeft = 108;
 
-export function timelineChart({ lanes, from, until, pieces, summary, note }: Timeline): Chart {
-  const bottom = top + lanes.length * (laneHeight + laneGap);
-  const plot: Box = { left, right: width - right, top, bottom };
-  const scale = linearScale([from, until], [plot.left, plot.right]);
-  const pixel = (until - from) / (plot.right - plot.left);
-  const drawn = lanes.map(({ title, segments }) => ({
-    title,
-    segments: mergeSegments(
-      segments.flatMap((segment) => clipped(segment, from, until)),
-      pixel,
-      widestRun * pixel,
-    ),
-  }));
-  const kinds = titles.filter(([kind]) =>
-    lanes.some(({ segments }) => segments.some((each) => each.kind === kind)),
-  );
-  const isIdle = drawn.some(({ segments }) => segments.some(showsIdle));
+export function timelineChart(timeline: Timeline): Chart {
+  const { lanes, from, until, summary, note } = timeline;
   return chartOf({
     name: 'timeline',
     title: 'Timeline of a step',
     summary: summary === undefined ? summaryOf(lanes, until - from, note) : `${summary}${noteText(note)}`,
-    width,
-    height: bottom + 28,
-    body: [
-      stripes('timeline-wait', 'wait-ground'),
-      ...legend(isIdle ? [...kinds, idleKey] : kinds, left, 4),
-      ...bottomAxis(scale, plot, (time) => formatTime(seconds(time))),
-      ...drawn.flatMap(({ title, segments }, index) => {
-        const y = top + index * (laneHeight + laneGap) + laneGap / 2;
-        return [
-          label(left - 10, y + 17, fitLabel(title, left - 12), 'end'),
-          ...segments.flatMap((segment) => segmentBar(segment, pieces === 'layers', y, scale.at)),
-        ];
-      }),
-    ],
+    ...lanesOf(timeline, { width, left, key: left }, waitPattern),
+    narrow: lanesOf(timeline, { width: narrowWidth, left: narrowLeft, key: 12 }, `${waitPattern}-narrow`),
     table: {
       columns: ['lane', 'kind', 'time', 'share'],
       rows: lanes.flatMap(({ title, segments }) => {
@@ -84,6 +59,50 @@ export function timelineChart({ lanes, from, until, pieces, summary, note }: Tim
       }),
     },
   });
+}
+
+/** A pattern inside a drawing that is not shown paints nothing: each drawing has its own. */
+const waitPattern = 'timeline-wait';
+
+function lanesOf(
+  { lanes, from, until, pieces }: Timeline,
+  { width, left, key: keyLeft }: { readonly width: number; readonly left: number; readonly key: number },
+  pattern: string,
+): Sheet {
+  const across = { left, right: width - right };
+  const scale = linearScale([from, until], [across.left, across.right]);
+  const pixel = (until - from) / (across.right - across.left);
+  const drawn = lanes.map(({ title, segments }) => ({
+    title,
+    segments: mergeSegments(
+      segments.flatMap((segment) => clipped(segment, from, until)),
+      pixel,
+      widestRun * pixel,
+    ),
+  }));
+  const kinds = titles.filter(([kind]) =>
+    lanes.some(({ segments }) => segments.some((each) => each.kind === kind)),
+  );
+  const isIdle = drawn.some(({ segments }) => segments.some(showsIdle));
+  const key = legend(isIdle ? [...kinds, idleKey] : kinds, keyLeft, 4, width);
+  const top = 16 + key.height;
+  const plot: Box = { ...across, top, bottom: top + lanes.length * (laneHeight + laneGap) };
+  return {
+    width,
+    height: plot.bottom + 28,
+    body: [
+      stripes(pattern, 'wait-ground'),
+      ...key.body,
+      ...bottomAxis(scale, plot, (time) => formatTime(seconds(time))),
+      ...drawn.flatMap(({ title, segments }, index) => {
+        const y = top + index * (laneHeight + laneGap) + laneGap / 2;
+        return [
+          label(left - 10, y + 17, fitLabel(title, left - 12), 'end'),
+          ...segments.flatMap((segment) => segmentBar(segment, pieces === 'layers', y, scale.at)),
+        ];
+      }),
+    ],
+  };
 }
 
 /** In pixels: what thin pieces are joined to. */

@@ -99,7 +99,8 @@ ${layerRowsScript}
       const save = buttonOf('Save as PNG', () => savePicture(chart));
       save.className = 'save';
       save.setAttribute('aria-label', 'Save as PNG: ' + chart.querySelector('title').textContent);
-      chart.after(save);
+      // Below what is shown: the drawing for a narrow page follows the one for a wide page.
+      (chart.parentElement.matches('.either') ? chart.parentElement : chart).after(save);
     }
   }
 
