@@ -18,6 +18,7 @@ const shared: Shared = {
   contextCommunication: seconds(0),
   expertCommunication: seconds(0),
   bubble: seconds(0),
+  whole: [],
 };
 
 const fast: ComparedLayout = {
@@ -56,6 +57,19 @@ describe('a layout that computes 500 ms longer', () => {
   ])('%o', (own, cause) => {
     expect(whySlower({ ...fast, ...own, ...longer }, fast)).toBe(`+500 ms of ${cause}`);
   });
+});
+
+it.each<readonly [number, string]>([
+  [0.3, 'layers that stay whole'],
+  // As little as a router is.
+  [0.005, 'computation'],
+])('a layout that computes %d of its FLOPs on each GPU of a group', (share, cause) => {
+  const whole = [{ layer: 'conv', share, reason: 'no pair' }];
+  const slower = { ...fast, microBatch: 16, tensor: 2, ...withShared({ whole }, 0.5) };
+  expect(whySlower(slower, fast)).toBe(`+500 ms of ${cause}`);
+  expect(whySlower({ ...slower, microBatch: 8, checkpoint: 'block' }, fast)).toBe(
+    `+500 ms of smaller kernels${share < 0.01 ? '' : ', layers that stay whole'} and recomputation`,
+  );
 });
 
 it.each<readonly [string, Pick<ComparedLayout, 'cost'>, string]>([

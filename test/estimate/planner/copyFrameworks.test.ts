@@ -23,7 +23,10 @@ describe('pipelines', () => {
     ['zb-v', { name: 'deepspeed-zero', options: { stage: '2' } }, undefined],
     ['zb-v', { name: 'megatron', options: {} }, undefined],
   ])('%s, beside %o', (schedule, framework, runner) => {
-    expect(runnerOf(framework, schedule)?.name).toBe(runner);
+    expect(runnerOf(framework, schedule, true)?.name).toBe(runner);
+    // torchtitan has language models alone.
+    const other = runner === 'torchtitan' ? undefined : runner;
+    expect(runnerOf(framework, schedule, false)?.name).toBe(other);
   });
 });
 

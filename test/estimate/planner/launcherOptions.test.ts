@@ -43,6 +43,7 @@ const planned = fc
     order: fc.constantFrom(...orders),
     checkpoint: fc.constantFrom(...checkpoints),
     framework: fc.constantFrom(...frameworks),
+    isLanguageModel: fc.constant(true),
   })
   .map(({ order, ...layout }) => ({ ...layout, ...(layout.pipeline === 1 ? orders[0] : order) }))
   .map(({ chunks = 1, schedule = '1f1b', ...layout }) => ({ ...layout, chunks, schedule }));
@@ -103,6 +104,7 @@ const replicated: Layout = {
   ...{ tensor: 1, pipeline: 1, context: 1, expert: 1, chunks: 1, schedule: '1f1b' },
   ...{ replicas: 4, microBatch: 2, passes: 3, checkpoint: 'none' },
   framework: { name: 'pytorch-ddp', options: {} },
+  isLanguageModel: true,
 };
 const by = (name: string, options: FrameworkChoice['options'] = {}): Partial<Layout> => ({
   framework: { name, options },
@@ -111,6 +113,10 @@ const textsOf = (change: Partial<Layout>): Readonly<Record<string, string>> =>
   Object.fromEntries(
     launcherOptions({ ...replicated, ...change }).map(({ launcher, text }) => [launcher, text]),
   );
+
+test('Megatron-LM and torchtitan have no other models', () => {
+  expect(Object.keys(textsOf({ isLanguageModel: false }))).toEqual(['layercost report', 'DeepSpeed']);
+});
 
 test('replicas alone, in the words of each launcher', () => {
   expect(textsOf({})).toEqual({

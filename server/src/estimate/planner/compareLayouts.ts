@@ -16,7 +16,7 @@ export interface ComparedLayout
       >;
     };
     /** Absent where each GPU has a copy of the model. */
-    readonly parallel?: Pick<ParallelCost, keyof typeof nothingShared>;
+    readonly parallel?: Pick<ParallelCost, keyof typeof nothingShared | 'whole'>;
   };
 }
 
@@ -61,15 +61,22 @@ function partsOf({ cost }: ComparedLayout, computing: string): PartsOfStep {
 function whyComputing(slower: ComparedLayout, faster: ComparedLayout): string {
   const causes = [
     ...(shareOfPass(slower) < shareOfPass(faster) ? ['smaller kernels'] : []),
+    ...(wholeShare(slower) - wholeShare(faster) > littleShare ? ['layers that stay whole'] : []),
     ...(slower.checkpoint !== faster.checkpoint && slower.checkpoint !== 'none' ? ['recomputation'] : []),
     ...(slower.framework.name === faster.framework.name ? [] : [`kernels of ${slower.framework.name}`]),
   ];
-  return causes.length === 0 ? 'computation' : causes.join(' and ');
+  return causes.length === 0 ? 'computation' : new Intl.ListFormat('en-GB').format(causes);
 }
 
 /** Samples whose rows and columns a GPU computes at once. */
 const shareOfPass = ({ microBatch, tensor, context }: ComparedLayout): number =>
   microBatch / (tensor * context);
+
+/** Of forward FLOPs: products that each GPU of a group computes. */
+const wholeShare = ({ cost }: ComparedLayout): number =>
+  (cost.parallel?.whole ?? []).reduce((share, layer) => share + layer.share, 0);
+
+const littleShare = 0.01;
 
 const nothingShared = {
   tensorCommunication: 0,

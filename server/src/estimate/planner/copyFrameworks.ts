@@ -30,8 +30,9 @@ const pipelinesOfPytorch: FrameworkChoice = { name: 'torchtitan', options: {} };
 export const runnerOf = (
   framework: FrameworkChoice,
   schedule: PipelineScheduleName,
+  isLanguageModel: boolean,
 ): FrameworkChoice | undefined =>
-  [framework, ...(sharesUpdate(framework) ? [pipelinesOfPytorch] : [])].find(
+  [framework, ...(isLanguageModel && sharesUpdate(framework) ? [pipelinesOfPytorch] : [])].find(
     ({ name }) => findFramework(name)?.layout?.schedules?.includes(schedule) !== false,
   );
 

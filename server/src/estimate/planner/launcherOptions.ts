@@ -14,13 +14,13 @@ export interface LauncherOptions {
 type PlannedLayout = Omit<LayoutCandidate, 'request' | 'cost' | 'step'>;
 
 /**
- * Only launchers that run the layout as it is. What is printed is read back as the same layout (`readLayoutText`).
+ * Only launchers that have such models and run the layout as it is. What is printed is read back as the same layout (`readLayoutText`).
  * Sources: NVIDIA/Megatron-LM, megatron/training/arguments.py; pytorch/torchtitan, torchtitan/config/job_config.py;
  * deepspeedai/DeepSpeed, docs/_pages/config-json.md.
  */
 export function launcherOptions(candidate: PlannedLayout): readonly LauncherOptions[] {
   const { tensor, pipeline, context, expert, chunks, schedule, replicas } = candidate;
-  const { microBatch, passes, checkpoint, framework } = candidate;
+  const { microBatch, passes, checkpoint, framework, isLanguageModel } = candidate;
   const batch = microBatch * passes * replicas;
   const { name, options } = framework;
   const shardsWeights = name === 'pytorch-fsdp' || name === 'torchtitan';
@@ -72,13 +72,15 @@ export function launcherOptions(candidate: PlannedLayout): readonly LauncherOpti
   });
   return [
     { launcher: 'layercost report', text: own.join(' ') },
-    ...(findFramework('megatron')?.layout?.schedules?.includes(schedule) === true &&
+    ...(isLanguageModel &&
+    findFramework('megatron')?.layout?.schedules?.includes(schedule) === true &&
     megatronCheckpoints[checkpoint] !== undefined &&
     name !== 'torchtitan'
       ? [{ launcher: 'Megatron-LM', text: megatron.join(' ') }]
       : []),
     // Without shards of weights it computes in fp32 beside tensor parallelism and pipelines. It has no sharded update alone.
-    ...((shardsWeights || (name === 'pytorch-ddp' && tensor * pipeline * context * expert === 1)) &&
+    ...(isLanguageModel &&
+    (shardsWeights || (name === 'pytorch-ddp' && tensor * pipeline * context * expert === 1)) &&
     pytorchSchedules[schedule] !== undefined &&
     torchtitanCheckpoints[checkpoint] !== undefined &&
     chunks === stagesOfTorchtitan(schedule)

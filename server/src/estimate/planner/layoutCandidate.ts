@@ -28,7 +28,9 @@ export interface LayoutSearch {
   readonly top?: number;
   /** The one micro-batch of a model that fixes its batch; left out, all sizes from one sample on are tried. */
   readonly fixedMicroBatch?: number;
-  /** Whether Megatron-LM has such a model, and divides it so. */
+  /** A transformer of tokens, as the models of Megatron-LM and torchtitan are. */
+  readonly isLanguageModel: boolean;
+  /** Whether Megatron-LM divides it so. */
   readonly runsInMegatron: (degrees: Degrees) => boolean;
   /** `undefined` where the request cannot be costed. */
   readonly cost: (request: ScenarioRequest) => StepCost | undefined;
@@ -48,6 +50,7 @@ export interface LayoutCandidate extends Degrees {
   readonly passes: number;
   readonly checkpoint: Checkpointing;
   readonly framework: FrameworkChoice;
+  readonly isLanguageModel: boolean;
   /** What a report of this layout is asked. */
   readonly request: ScenarioRequest;
   readonly cost: StepCost;
@@ -64,7 +67,7 @@ export const samplesOf = ({ globalBatch, gpus }: LayoutSearch, degrees: Degrees)
 
 /** `undefined` where the layout cannot be costed. */
 export function* candidateOf(
-  { gpus, globalBatch, cost: costOf, costInSteps }: LayoutSearch,
+  { gpus, globalBatch, isLanguageModel, cost: costOf, costInSteps }: LayoutSearch,
   degrees: Degrees,
   framework: FrameworkChoice,
   microBatch: number,
@@ -102,6 +105,7 @@ export function* candidateOf(
     passes,
     checkpoint,
     framework,
+    isLanguageModel,
     request,
     cost,
     step,

@@ -41,15 +41,13 @@ export function layoutSearch(
     ...(framework === undefined ? {} : { framework }),
     ...(checkpoint === undefined ? {} : { checkpoint }),
     ...(batchSymbol === undefined && fixedBatch !== undefined ? { fixedMicroBatch: fixedBatch } : {}),
-    runsInMegatron: (degrees) =>
-      tokens !== undefined && runsInMegatron(degrees, training.analysis, scenario.gpus),
+    isLanguageModel: tokens !== undefined && headsOfAttention(training.analysis).length > 0,
+    runsInMegatron: (degrees) => runsInMegatron(degrees, training.analysis, scenario.gpus),
     cost,
   };
 }
 
-/** Of a transformer of tokens, which its models are. */
 function runsInMegatron(degrees: Degrees, analysis: ModelAnalysis, gpus: number): boolean {
-  if (headsOfAttention(analysis).length === 0) return false;
   const asked = { ...degrees, sequence: tokensAreSplit(degrees.tensor) };
   const { issues } = resolveParallel(asked, analysis, gpus, 'training', [{ framework: megatronCopies }]);
   return issues.every(({ severity }) => severity !== 'error');

@@ -48,7 +48,7 @@ export class ScheduleTrials {
       const own = { tensor, pipeline, context, expert };
       for (const { chunks, schedule } of schedulesTried) {
         if (pipeline * chunks > search.blocks || (chunks > 1 && passes % pipeline !== 0)) continue;
-        const runner = search.framework ?? runnerOf(framework, schedule);
+        const runner = search.framework ?? runnerOf(framework, schedule, search.isLanguageModel);
         if (runner === undefined) continue;
         const kept = checkpoint === selectionOf(framework) ? selectionOf(runner) : checkpoint;
         const least = runner === framework ? leastWith : leastElsewhere;

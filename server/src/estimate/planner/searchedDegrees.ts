@@ -44,7 +44,7 @@ export function frameworksOf(search: LayoutSearch, degrees: Degrees): readonly F
   if (framework !== undefined) return [framework];
   const { tensor, pipeline, expert } = degrees;
   const isShared = gpusPerCopy(degrees) * expert > 1;
-  const runsInMegatron = gpus > 1 && search.runsInMegatron(degrees);
+  const runsInMegatron = search.isLanguageModel && gpus > 1 && search.runsInMegatron(degrees);
   if (gpus === tensor * pipeline) return [runsInMegatron ? megatronCopies : copies];
   return [
     ...(isShared && runsInMegatron ? [] : [shardedUpdate]),
