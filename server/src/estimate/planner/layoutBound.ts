@@ -215,7 +215,7 @@ const likeShards = 0.95;
 /** Of the time in another number of stages: what is kept and cast where one ends differs. */
 const likeStages = 0.98;
 /** Of a rank, that are tried. */
-const mostChunks = 4;
+export const mostChunks = 8;
 
 /**
  * What a layout of 1F1B takes at least with another schedule: so many chunks wait for a part of its bubble (Narayanan et al.,

@@ -3,7 +3,7 @@
 import type { ParallelScenario } from '../../model/scenario.ts';
 import type { Steps } from '../../model/steps.ts';
 import { runnerOf, selectionOf } from './copyFrameworks.ts';
-import { type LayoutBounds, leastElsewhere, leastWith, withoutWaits } from './layoutBound.ts';
+import { type LayoutBounds, leastElsewhere, leastWith, mostChunks, withoutWaits } from './layoutBound.ts';
 import { candidateOf, type LayoutCandidate, type LayoutSearch } from './layoutCandidate.ts';
 
 /** Pipelines with schedules that wait less than 1F1B. */
@@ -46,7 +46,7 @@ export class ScheduleTrials {
       done.add(layout);
       const { framework, microBatch, checkpoint, passes, tensor, pipeline, context, expert } = layout;
       const own = { tensor, pipeline, context, expert };
-      for (const { chunks, schedule } of schedulesTried) {
+      for (const { chunks, schedule } of schedulesTried(search, pipeline)) {
         if (pipeline * chunks > search.blocks || (chunks > 1 && passes % pipeline !== 0)) continue;
         const runner = search.framework ?? runnerOf(framework, schedule, search.isLanguageModel);
         if (runner === undefined) continue;
@@ -70,9 +70,23 @@ export class ScheduleTrials {
   }
 }
 
-const schedulesTried: readonly Pick<ParallelScenario, 'chunks' | 'schedule'>[] = [
-  { chunks: 2, schedule: 'interleaved-1f1b' },
-  { chunks: 4, schedule: 'interleaved-1f1b' },
+/** Chunks of a rank that has as many blocks as the others: a few, and about twice as many, where they divide its blocks. */
+export function chunksTried(blocks: number, pipeline: number): readonly number[] {
+  const ofRank = blocks / pipeline;
+  // Where ranks have unlike numbers of blocks, so have chunks.
+  if (!Number.isInteger(ofRank)) return [2, 4];
+  const least = (from: number): readonly number[] =>
+    Array.from({ length: mostChunks + 1 - from }, (_, index) => from + index)
+      .filter((chunks) => ofRank % chunks === 0)
+      .slice(0, 1);
+  return [...new Set([...least(2), ...least(4)])];
+}
+
+const schedulesTried = (
+  { blocks }: LayoutSearch,
+  pipeline: number,
+): readonly Pick<ParallelScenario, 'chunks' | 'schedule'>[] => [
+  ...chunksTried(blocks, pipeline).map((chunks) => ({ chunks, schedule: 'interleaved-1f1b' as const })),
   { chunks: 1, schedule: 'zb-h1' },
   { chunks: 2, schedule: 'zb-v' },
 ];
