@@ -59,14 +59,15 @@ async function chooseCluster(choices: readonly ClusterChoice[], { summary, set }
       .filter((each) => each.kind === kind && each !== current)
       .map(item)
       .reverse();
+  const onCpus = summary?.device === 'CPU node';
   const parts: readonly Choice[] = [
     {
-      label: vscode.l10n.t('GPUs…'),
+      label: onCpus ? vscode.l10n.t('CPU nodes…') : vscode.l10n.t('GPUs…'),
       description: summary === undefined ? '' : String(summary.gpus),
       command: commands.chooseGpus,
     },
     {
-      label: vscode.l10n.t('Batch per GPU…'),
+      label: onCpus ? vscode.l10n.t('Batch per CPU node…') : vscode.l10n.t('Batch per GPU…'),
       description: summary === undefined ? '' : String(summary.batch),
       command: commands.chooseBatch,
     },
@@ -117,17 +118,40 @@ function clusterChange(
   };
 }
 
+/** A scenario counts GPUs, or nodes that compute with their processors. */
+function countTexts(
+  key: 'gpus' | 'batch',
+  summary: ScenarioSummary | undefined,
+): { readonly title: string; readonly prompt: string } {
+  if (summary?.device === 'CPU node') {
+    return key === 'gpus'
+      ? {
+          title: vscode.l10n.t('Layercost: CPU Nodes'),
+          prompt: vscode.l10n.t('Number of CPU nodes. Empty: one.'),
+        }
+      : {
+          title: vscode.l10n.t('Layercost: Batch per CPU Node'),
+          prompt: vscode.l10n.t("Samples per CPU node in one pass. Empty: the model's own batch."),
+        };
+  }
+  return key === 'gpus'
+    ? {
+        title: vscode.l10n.t('Layercost: GPUs'),
+        prompt: vscode.l10n.t(
+          'Total number of GPUs; a node has {0}. Empty: one whole node.',
+          summary?.gpusPerNode ?? '?',
+        ),
+      }
+    : {
+        title: vscode.l10n.t('Layercost: Batch per GPU'),
+        prompt: vscode.l10n.t("Samples per GPU in one pass. Empty: the model's own batch."),
+      };
+}
+
 async function chooseCount(key: 'gpus' | 'batch', { summary, set }: Present): Promise<void> {
   const current = key === 'gpus' ? summary?.gpus : summary?.batch;
   const answer = await vscode.window.showInputBox({
-    title: key === 'gpus' ? vscode.l10n.t('Layercost: GPUs') : vscode.l10n.t('Layercost: Batch per GPU'),
-    prompt:
-      key === 'gpus'
-        ? vscode.l10n.t(
-            'Total number of GPUs; a node has {0}. Empty: one whole node.',
-            summary?.gpusPerNode ?? '?',
-          )
-        : vscode.l10n.t("Samples per GPU in one pass. Empty: the model's own batch."),
+    ...countTexts(key, summary),
     value: current === undefined ? '' : String(current),
     validateInput: (text) =>
       text.trim() === '' || /^[1-9]\d{0,8}$/.test(text.trim())

@@ -7,6 +7,7 @@ import type { PlanGoal } from './estimate/planner/chooseLayout.ts';
 import type { GlanceRow } from './estimate/report/glance.ts';
 import type { LayoutChoice } from './language/layoutChoices.ts';
 import type { CostMeasure } from './language/moduleCosts.ts';
+import type { DeviceNoun } from './model/deviceNoun.ts';
 import type { ScenarioChange } from './model/scenarioChange.ts';
 import type { StepLimit } from './model/stepCost.ts';
 
@@ -315,6 +316,8 @@ export interface ScenarioSummary {
   readonly gpus: number;
   /** The same in words: `8 GPUs`, `1 CPU node`. */
   readonly devices: string;
+  /** What is counted: the client has its own words for each. */
+  readonly device: DeviceNoun;
   readonly gpusPerNode: number;
   readonly batch: number;
   /** Samples of a step over all GPUs and passes. */

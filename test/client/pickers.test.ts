@@ -11,6 +11,7 @@ const summary: ScenarioSummary = {
   clusterTitle: 'DGX H100',
   gpus: 16,
   devices: '16 GPUs',
+  device: 'GPU',
   gpusPerNode: 8,
   batch: 5,
   globalBatch: 80,
@@ -153,4 +154,18 @@ test.each([
   Object.assign(editor, answers);
   await editor.commands.get(command)?.();
   expect(editor).toMatchObject({ written, offered });
+});
+
+test('on nodes that compute with their processors, those are counted', async () => {
+  const client = { sendRequest: async () => clusters };
+  const onCpus = { ...summary, devices: '16 CPU nodes', device: 'CPU node', gpusPerNode: 1 };
+  editor.commands.clear();
+  registerClusterPicker(client as never, Promise.resolve(), { active: () => ({ summary: onCpus }) } as never);
+  for (const [command, asked] of [
+    [commands.chooseGpus, /^Number of CPU nodes/],
+    [commands.chooseBatch, /^Samples per CPU node/],
+  ] as const) {
+    await editor.commands.get(command)?.();
+    expect(editor.asked).toMatch(asked);
+  }
 });

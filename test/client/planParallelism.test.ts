@@ -16,6 +16,7 @@ const summary: ScenarioSummary = {
   clusterTitle: 'DGX H100',
   gpus: 16,
   devices: '16 GPUs',
+  device: 'GPU',
   gpusPerNode: 8,
   batch: 5,
   globalBatch: 80,

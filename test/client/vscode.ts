@@ -13,6 +13,8 @@ export const editor = {
   answers: [] as string[],
   /** What an input box starts with. */
   offered: undefined as string | undefined,
+  /** The prompt of the last box. */
+  asked: undefined as string | undefined,
   workspace: true,
   written: [] as (readonly [key: string, value: unknown, target: number])[],
   told: [] as string[],
@@ -41,12 +43,15 @@ export const env = { clipboard: { writeText: async (text: string) => editor.copi
 export const window = {
   showInputBox: async ({
     value,
+    prompt,
     validateInput,
   }: {
     value: string;
+    prompt?: string;
     validateInput: (text: string) => unknown;
   }) => {
     editor.offered = value;
+    editor.asked = prompt;
     const entered = editor.answers.shift() ?? editor.entered;
     return entered === undefined || validateInput(entered) !== undefined ? undefined : entered;
   },

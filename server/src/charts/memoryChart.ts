@@ -1,5 +1,6 @@
 /** Memory over the step, stacked by kind, with the peak and the capacity. */
 
+import type { DeviceNoun } from '../model/deviceNoun.ts';
 import { formatBytes, formatPercent, formatTime } from '../model/format.ts';
 import { bytes, seconds } from '../model/units.ts';
 import { bottomAxis, leftAxis } from './axes.ts';
@@ -33,6 +34,8 @@ export interface MemoryOverTime {
   /** In seconds. */
   readonly until: number;
   readonly capacity: number | null;
+  /** Whose memory it is; left out, a GPU's. */
+  readonly device?: DeviceNoun;
 }
 
 /** Where the curve lies, and the rows that say how much of each kind there is at the peak. */
@@ -56,7 +59,7 @@ const below: MemoryPlaces = {
 
 /** `undefined` where there is no moment. */
 export function memoryChart(memory: MemoryOverTime): Chart | undefined {
-  const { moments, capacity } = memory;
+  const { moments, capacity, device = 'GPU' } = memory;
   const [first] = moments;
   if (first === undefined) return undefined;
   const peak = moments.reduce((most, each) => (totalOf(each) > totalOf(most) ? each : most), first);
@@ -64,7 +67,7 @@ export function memoryChart(memory: MemoryOverTime): Chart | undefined {
   return chartOf({
     name: 'memory',
     title: 'Memory over the step',
-    summary: `The peak is ${formatBytes(bytes(most))} in ${peak.where}${capacity === null ? '' : `, ${formatPercent(most / capacity)} of the GPU’s ${formatBytes(bytes(capacity))}`}.`,
+    summary: `The peak is ${formatBytes(bytes(most))} in ${peak.where}${capacity === null ? '' : `, ${formatPercent(most / capacity)} of the ${device}’s ${formatBytes(bytes(capacity))}`}.`,
     ...curveOf(memory, first.time, peak, beside),
     narrow: curveOf(memory, first.time, peak, below),
     table: {

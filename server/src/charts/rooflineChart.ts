@@ -4,6 +4,7 @@
  * Source: Williams, Waterman, Patterson, "Roofline: an insightful visual performance model", CACM 52(4), 2009.
  */
 
+import type { DeviceNoun } from '../model/deviceNoun.ts';
 import { escapeHtml } from '../model/escapeHtml.ts';
 import { formatBandwidth, formatFlopRate, formatPercent, significant } from '../model/format.ts';
 import { bytesPerSecond, flopsPerSecond } from '../model/units.ts';
@@ -32,6 +33,8 @@ export interface Roofline {
   readonly what: string;
   /** Bytes per second. */
   readonly bandwidth: number;
+  /** Whose roofs they are; left out, a GPU's. */
+  readonly device?: DeviceNoun;
 }
 
 const width = 1120;
@@ -64,12 +67,13 @@ export function rooflineChart(roofline: Roofline): Chart | undefined {
 }
 
 function pointsOf(
-  { points, peak, what, bandwidth }: Roofline,
+  { points, peak, what, bandwidth, device = 'GPU' }: Roofline,
   ordered: readonly RooflinePoint[],
   width: number,
 ): Sheet {
+  const memory = device === 'GPU' ? 'GPU memory' : 'memory';
   const explained = wrapLabel(
-    `FLOP/s, logarithmic; slope: ${formatBandwidth(bytesPerSecond(bandwidth))} of GPU memory; a circle’s area is the layer’s share of time, hollow where memory limits`,
+    `FLOP/s, logarithmic; slope: ${formatBandwidth(bytesPerSecond(bandwidth))} of ${memory}; a circle’s area is the layer’s share of time, hollow where memory limits`,
     width - 116,
   );
   const top = 14 + explained.length * textRow;
@@ -111,7 +115,7 @@ function pointsOf(
     body: [
       ...leftAxis(y, plot, (rate) => formatFlopRate(flopsPerSecond(rate))),
       ...bottomAxis(x, plot, (value) => significant(value)),
-      ...axisTitles(plot, 'FLOP per byte of GPU memory, logarithmic', ''),
+      ...axisTitles(plot, `FLOP per byte of ${memory}, logarithmic`, ''),
       `<path class="roof" d="${pathOf(corners)}"/>`,
       label(plot.right - 6, peakLine - 7, peakText, 'end strong'),
       ...explained.map((text, row) => label(plot.left + 6, 20 + row * textRow, text, 'quiet')),

@@ -1,5 +1,6 @@
 /** A step on its resources: one lane for each, time across. */
 
+import type { DeviceNoun } from '../model/deviceNoun.ts';
 import { formatTime } from '../model/format.ts';
 import { seconds } from '../model/units.ts';
 import { bottomAxis } from './axes.ts';
@@ -27,6 +28,8 @@ export interface Timeline {
   readonly until: number;
   /** What a piece of forward or backward is: a layer, which a click goes to, or the number of a micro-batch. */
   readonly pieces: 'layers' | 'micro-batches';
+  /** What waits; left out, a GPU. */
+  readonly device?: DeviceNoun;
   /** Left out, it is the sum of each kind. */
   readonly summary?: string;
   /** What is not drawn, or drawn once for many; ends with a full stop, may be ''. */
@@ -39,11 +42,12 @@ const [left, right] = [152, 14];
 const narrowLeft = 108;
 
 export function timelineChart(timeline: Timeline): Chart {
-  const { lanes, from, until, summary, note } = timeline;
+  const { lanes, from, until, summary, note, device = 'GPU' } = timeline;
   return chartOf({
     name: 'timeline',
     title: 'Timeline of a step',
-    summary: summary === undefined ? summaryOf(lanes, until - from, note) : `${summary}${noteText(note)}`,
+    summary:
+      summary === undefined ? summaryOf(lanes, until - from, note, device) : `${summary}${noteText(note)}`,
     ...lanesOf(timeline, { width, left, key: left }, waitPattern),
     narrow: lanesOf(timeline, { width: narrowWidth, left: narrowLeft, key: 12 }, `${waitPattern}-narrow`),
     table: {
@@ -53,8 +57,8 @@ export function timelineChart(timeline: Timeline): Chart {
         const row = (name: string, time: number): readonly (readonly string[])[] =>
           time === 0 ? [] : [[title, name, formatTime(seconds(time)), share(time / (until - from))]];
         return [
-          ...titles.flatMap(([kind, name]) => row(name, timeWith(shown, kind))),
-          ...row('in these, GPU waits for launches', idleOf(shown)),
+          ...titlesOf(device).flatMap(([kind, name]) => row(name, timeWith(shown, kind))),
+          ...row(`in these, ${device} waits for launches`, idleOf(shown)),
         ];
       }),
     },
@@ -65,7 +69,7 @@ export function timelineChart(timeline: Timeline): Chart {
 const waitPattern = 'timeline-wait';
 
 function lanesOf(
-  { lanes, from, until, pieces }: Timeline,
+  { lanes, from, until, pieces, device = 'GPU' }: Timeline,
   { width, left, key: keyLeft }: { readonly width: number; readonly left: number; readonly key: number },
   pattern: string,
 ): Sheet {
@@ -80,11 +84,11 @@ function lanesOf(
       widestRun * pixel,
     ),
   }));
-  const kinds = titles.filter(([kind]) =>
+  const kinds = titlesOf(device).filter(([kind]) =>
     lanes.some(({ segments }) => segments.some((each) => each.kind === kind)),
   );
   const isIdle = drawn.some(({ segments }) => segments.some(showsIdle));
-  const key = legend(isIdle ? [...kinds, idleKey] : kinds, keyLeft, 4, width);
+  const key = legend(isIdle ? [...kinds, idleKey(device)] : kinds, keyLeft, 4, width);
   const top = 16 + key.height;
   const plot: Box = { ...across, top, bottom: top + lanes.length * (laneHeight + laneGap) };
   return {
@@ -98,7 +102,9 @@ function lanesOf(
         const y = top + index * (laneHeight + laneGap) + laneGap / 2;
         return [
           label(left - 10, y + 17, fitLabel(title, left - 12), 'end'),
-          ...segments.flatMap((segment) => segmentBar(segment, pieces === 'layers', y, scale.at)),
+          ...segments.flatMap((segment) =>
+            segmentBar(segment, { isOfLayers: pieces === 'layers', device }, y, scale.at),
+          ),
         ];
       }),
     ],
@@ -108,19 +114,19 @@ function lanesOf(
 /** In pixels: what thin pieces are joined to. */
 const widestRun = 6;
 
-const titles: readonly (readonly [TimelineKind, string])[] = [
+const titlesOf = (device: DeviceNoun): readonly (readonly [TimelineKind, string])[] => [
   ['launch', 'launches'],
   ['forward', 'forward'],
   ['backward', 'backward'],
   ['update', 'update'],
   ['message', 'messages'],
   ['input', 'input'],
-  ['wait', 'GPU waits (exposed)'],
+  ['wait', `${device} waits (exposed)`],
 ];
 
 function segmentBar(
   segment: MergedSegment,
-  isOfLayers: boolean,
+  { isOfLayers, device }: { readonly isOfLayers: boolean; readonly device: DeviceNoun },
   y: number,
   at: (time: number) => number,
 ): readonly string[] {
@@ -134,7 +140,7 @@ function segmentBar(
   const isLayer = isOfLayers && (isPass || kind === 'launch');
   return [
     bar(box, kind, {
-      note: `${what}: ${kind === 'wait' ? 'the GPU waits' : kind}, ${formatTime(seconds(end - start))}${idleShare === 0 ? '' : `, of which the GPU waits ${formatTime(seconds(idle))} for launches`}`,
+      note: `${what}: ${kind === 'wait' ? `the ${device} waits` : kind}, ${formatTime(seconds(end - start))}${idleShare === 0 ? '' : `, of which the ${device} waits ${formatTime(seconds(idle))} for launches`}`,
       ...(isLayer ? { layer: name } : {}),
     }),
     ...(idleShare === 0 ? [] : [bar({ ...box, bottom: y + laneHeight * idleShare }, 'idle')]),
@@ -143,7 +149,7 @@ function segmentBar(
 }
 
 /** A bar is paler from its top by the share that the GPU waits for launches: thousands of thin gaps would not be seen. */
-const idleKey = ['idle-key', 'pale: GPU waits for launches'] as const;
+const idleKey = (device: DeviceNoun) => ['idle-key', `pale: ${device} waits for launches`] as const;
 
 /** From a pixel of a lane's height. */
 const showsIdle = ({ idle, start, end }: MergedSegment): boolean => idle * laneHeight >= end - start;
@@ -175,7 +181,8 @@ const idleOf = (segments: readonly TimelineSegment[]): number =>
 
 const share = (part: number): string => `${(part * 100).toFixed(part < 0.1 ? 1 : 0)} %`;
 
-function summaryOf(lanes: readonly TimelineLane[], step: number, note: string): string {
+function summaryOf(lanes: readonly TimelineLane[], step: number, note: string, device: DeviceNoun): string {
+  const titles = titlesOf(device);
   const busy = titles.flatMap(([kind, title]) => {
     const time = lanes.reduce((total, { segments }) => total + timeWith(segments, kind), 0);
     return time === 0 || kind === 'launch' || kind === 'input'
@@ -186,7 +193,7 @@ function summaryOf(lanes: readonly TimelineLane[], step: number, note: string): 
   const waits =
     idle / step < leastIdle
       ? ''
-      : ` In these the GPU waits ${formatTime(seconds(idle))} for the host to launch kernels.`;
+      : ` In these the ${device} waits ${formatTime(seconds(idle))} for the host to launch kernels.`;
   return `Of ${formatTime(seconds(step))}: ${busy.join(', ')}.${waits}${noteText(note)}`;
 }
 

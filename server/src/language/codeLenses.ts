@@ -10,6 +10,7 @@
 import { computeOfStep } from '../estimate/computeOfStep.ts';
 import { hasAllParameters } from '../estimate/leftOut.ts';
 import { defaultFramework } from '../frameworks/registry.ts';
+import { counted } from '../model/counted.ts';
 import {
   atLeast,
   formatBytes,
@@ -133,7 +134,7 @@ function partsOfScenario(cost: StepCost): readonly Part[] {
   const layout = layoutText(cost);
   return [
     { text: scenario.cluster, rank: 0 },
-    { text: `${scenario.gpus} GPU${scenario.gpus === 1 ? '' : 's'}`, rank: 0 },
+    { text: counted(scenario.gpus, cost.device), rank: 0 },
     ...(layout === '' ? [] : [{ text: layout, rank: 0 }]),
     {
       text: `batch ${scenario.accumulate === undefined ? '' : `${scenario.accumulate} × `}${scenario.batchPerGpu}`,

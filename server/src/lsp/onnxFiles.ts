@@ -13,6 +13,7 @@ import type { LayersText } from '../language/viewOnnxLayers.ts';
 import type { PrintedText } from '../language/viewOnnxText.ts';
 import type { Issue } from '../model/issue.ts';
 import { lazy } from '../model/lazy.ts';
+import { wrapWords } from '../model/wrapWords.ts';
 import { type OperatorsBeside, withOperatorsBeside } from './operatorsBeside.ts';
 import type { FileOpening, Platform } from './platform.ts';
 import type { ReadFile } from './readFile.ts';
@@ -107,7 +108,8 @@ function failedFile(name: string, issues: readonly Issue[]): OnnxFile {
     scenario: {},
     issues,
   };
-  const reasons = issues.map((issue) => `# ${issue.message}`);
+  // A comment is not wrapped by the editor, and what to do comes last.
+  const reasons = issues.flatMap(({ message }) => wrapWords(message, () => 78).map((line) => `# ${line}`));
   const text = [`# ${name} cannot be shown`, ...reasons, ''].join('\n');
   return {
     opened,

@@ -29,6 +29,7 @@ function summaryOfModel(view: ModelView): ModelSummary {
       clusterTitle: cluster?.title ?? scenario.cluster,
       gpus: scenario.gpus,
       devices: counted(scenario.gpus, cost.device),
+      device: cost.device,
       gpusPerNode: cluster?.gpusPerNode.value ?? 1,
       batch: scenario.batchPerGpu,
       globalBatch: samplesOfStep(cost),

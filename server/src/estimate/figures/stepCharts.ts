@@ -7,6 +7,7 @@ import { rankMemoryChart } from '../../charts/rankMemoryChart.ts';
 import { rooflineChart } from '../../charts/rooflineChart.ts';
 import { timelineChart } from '../../charts/timelineChart.ts';
 import { computePath } from '../../hardware/computePath.ts';
+import { deviceNoun } from '../../model/deviceNoun.ts';
 import { formatBytes, formatShortCount, formatTime } from '../../model/format.ts';
 import { bytes, seconds } from '../../model/units.ts';
 import type { ModelEstimate } from '../estimateModel.ts';
@@ -51,6 +52,7 @@ export function stepCharts(
       peak: path.peak,
       what: path.unit === 'tensor' ? `${path.actual} on tensor cores` : path.actual,
       bandwidth: gpu.memoryBandwidth.value,
+      device: deviceNoun(gpu),
     }),
     scalingFigure(curves),
   ];
@@ -72,7 +74,12 @@ function chartsOverTime(
   if (!(timeline.step > 0)) return undefined;
   return [
     timelineChart(stepTimelineFigure(plan, timeline)),
-    memoryChart({ moments: memoryOverStep(plan, timeline), until: timeline.step, capacity }),
+    memoryChart({
+      moments: memoryOverStep(plan, timeline),
+      until: timeline.step,
+      capacity,
+      device: deviceNoun(plan.cluster.gpu),
+    }),
   ];
 }
 

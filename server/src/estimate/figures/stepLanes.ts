@@ -4,6 +4,7 @@
  */
 
 import { floatAt, intAt } from '../../model/at.ts';
+import { deviceNoun } from '../../model/deviceNoun.ts';
 import { type SentMessage, type StepTimeline, stepTimes } from '../../schedule/stepTimeline.ts';
 import type { LaunchedWork } from '../../schedule/stepWork.ts';
 import { layerOfOperators } from '../layerOf.ts';
@@ -35,13 +36,14 @@ export interface LaneEvent {
 export function stepLanes(plan: StepPlan, timeline: StepTimeline): readonly StepLane[] {
   const { launches, kernels } = computeEvents(plan, timeline);
   const { batch } = timeline;
+  const device = deviceNoun(plan.cluster.gpu);
   const messages = timeline.messages.flatMap((sent, index) => messageEvents(plan, timeline, sent, index));
   const nextBatch = (start: number, end: number): readonly LaneEvent[] => [
     { name: 'next batch', phase: 'input', start, end },
   ];
   return [
     { resource: 'host', title: 'host launches', events: launches },
-    { resource: 'GPU', title: 'GPU stream', events: kernels },
+    { resource: 'GPU', title: device === 'GPU' ? 'GPU stream' : device, events: kernels },
     ...(batch === undefined
       ? []
       : ([

@@ -1,6 +1,7 @@
 /** The lanes of a step as a timeline to be drawn: what crosses its end comes in at its start, as in every step before. */
 
 import type { Timeline, TimelineKind, TimelineSegment } from '../../charts/timelineChart.ts';
+import { deviceNoun } from '../../model/deviceNoun.ts';
 import type { StepTimeline } from '../../schedule/stepTimeline.ts';
 import { passesOf, type StepPlan } from '../plan/stepPlan.ts';
 import { type LaneEvent, type StepLane, startOfLastPass, stepLanes } from './stepLanes.ts';
@@ -12,6 +13,7 @@ export function stepTimelineFigure(plan: StepPlan, timeline: StepTimeline): Time
     from,
     until,
     pieces: 'layers',
+    device: deviceNoun(plan.cluster.gpu),
     note: passes === 1 ? '' : `The last of ${passes} passes is drawn.`,
     lanes: stepLanes(plan, timeline)
       .map(({ resource, title, events }) => {

@@ -9,6 +9,7 @@ import type { Message } from '../../frameworks/exchange.ts';
 import { findFramework, hasOption } from '../../frameworks/registry.ts';
 import { halfPrecision } from '../../hardware/computePath.ts';
 import { itemAt } from '../../model/at.ts';
+import { deviceNoun } from '../../model/deviceNoun.ts';
 import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatBytes, formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding, MessageCost } from '../../model/stepCost.ts';
@@ -173,7 +174,8 @@ function remedyOf(step: EstimatedStep): Pick<Finding, 'fix' | 'change'> {
     return threshold * time - exposedTime;
   });
   if (found === undefined) {
-    const fix = `No batch up to ${batch * largestGrowth} per GPU hides it: ${narrower}, use a faster network or fewer GPUs`;
+    const device = deviceNoun(plan.cluster.gpu);
+    const fix = `No batch up to ${batch * largestGrowth} per ${device} hides it: ${narrower}, use a faster network or fewer ${device}s`;
     return { fix };
   }
   const { batch: hides, plan: there } = found;

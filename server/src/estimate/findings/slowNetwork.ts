@@ -5,6 +5,7 @@
  * it needs is the present one times (transfer time) / (that window − start-up costs).
  */
 
+import { deviceNoun } from '../../model/deviceNoun.ts';
 import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatBandwidth, formatTime } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
@@ -38,7 +39,7 @@ export function slowNetwork({ plan, timeline }: EstimatedStep): readonly Finding
       severity: 'warning',
       layer: '',
       message: `The network between nodes is too slow to hide the gradients. In ${formatTime(seconds(window))} of backward they need ${formatBandwidth(needs)} per node, and ${network.title} carries ${formatBandwidth(has)}`,
-      fix: 'Choose a cluster with a faster network, or fewer nodes with more GPUs each',
+      fix: `Choose a cluster with a faster network, or fewer nodes${deviceNoun(plan.cluster.gpu) === 'GPU' ? ' with more GPUs each' : ''}`,
     },
   ];
 }

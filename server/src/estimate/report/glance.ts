@@ -1,6 +1,7 @@
 /** The step at a glance: the few numbers that a reader wants first, and what limits it in a sentence. */
 
 import { counted } from '../../model/counted.ts';
+import type { DeviceNoun } from '../../model/deviceNoun.ts';
 import {
   atLeast,
   atMost,
@@ -138,25 +139,26 @@ function passName({ scenario, decoding }: Report): string {
 }
 
 /** Whether it runs at all comes first. Sums that miss a part say nothing of what limits. */
-export function limitSentence({ totals }: Report): string {
+export function limitSentence({ totals, scenario: { device = 'GPU' } }: Report): string {
   const { kind, share } = totals.limit;
-  const room = totals.memory.fits === 'no' ? [noRoom] : [];
-  const limit = totals.time.exact ? [sentences[kind](formatPercent(share))] : [];
+  const room = totals.memory.fits === 'no' ? [noRoom(device)] : [];
+  const limit = totals.time.exact ? [sentences[kind](formatPercent(share), device)] : [];
   return [...room, ...limit].join(' ');
 }
 
-const noRoom = 'The step does not fit into memory; its times are of a GPU with room for it.';
+const noRoom = (device: DeviceNoun): string =>
+  `The step does not fit into memory; its times are of a ${device} with room for it.`;
 
-const sentences: Readonly<Record<StepLimit['kind'], (share: string) => string>> = {
+const sentences: Readonly<Record<StepLimit['kind'], (share: string, device: DeviceNoun) => string>> = {
   compute: (share) =>
     `Computation takes ${share} of the step: little is left to gain from communication or input.`,
   pipeline: (share) =>
     `For ${share} of the step the stage that ends last waits for other stages of the pipeline.`,
-  host: (share) => `For ${share} of the step the GPU waits for the host to launch kernels.`,
-  input: (share) => `For ${share} of the step the GPU waits for input.`,
-  latency: (share) => `For ${share} of the step the GPU waits for messages to start up.`,
-  communication: (share) =>
-    `Messages short of bandwidth cost ${share} of the step: the GPU waits for them, or computes more slowly beside them.`,
-  server: (share) => `For ${share} of the step the GPU waits for parameter servers.`,
-  imbalance: (share) => `For ${share} of the step GPUs wait for the slowest worker.`,
+  host: (share, device) => `For ${share} of the step the ${device} waits for the host to launch kernels.`,
+  input: (share, device) => `For ${share} of the step the ${device} waits for input.`,
+  latency: (share, device) => `For ${share} of the step the ${device} waits for messages to start up.`,
+  communication: (share, device) =>
+    `Messages short of bandwidth cost ${share} of the step: the ${device} waits for them, or computes more slowly beside them.`,
+  server: (share, device) => `For ${share} of the step the ${device} waits for parameter servers.`,
+  imbalance: (share, device) => `For ${share} of the step ${device}s wait for the slowest worker.`,
 };
