@@ -6,7 +6,6 @@ import { nvlsRound } from '../../server/src/communication/nccl/nvlsRound.ts';
 import { treeCorrection } from '../../server/src/communication/nccl/treeCorrection.ts';
 import { treeRound } from '../../server/src/communication/nccl/treeRound.ts';
 import { ncclCandidates } from '../../server/src/communication/nccl/tuning.ts';
-import { treeThreshold24 } from '../../server/src/communication/nccl/version24.ts';
 import {
   type NcclVersionName,
   ncclVersionNames,
@@ -117,15 +116,6 @@ test('over EFA of P4d only Simple runs between nodes', () => {
     );
   expect([...protocolsOf(2)]).toEqual(['Simple']);
   expect(protocolsOf(1).size).toBe(3);
-});
-
-test('2.4 takes the tree below r·t/(r−t)·(6(p−1) − 15·lg k − 4(g−1)) bytes', () => {
-  // 16 nodes of 8 with 12 channels: r = 60,000, t = 45,000 MB/s, 762 − 60 − 28 = 674 µs.
-  expect(treeThreshold24(links('dgx-1-v100', 128, 16))).toBeCloseTo(((60000 * 45000) / 15000) * 674, 3);
-  expect(treeThreshold24(links('k80-10gbe', 4, 1))).toBeCloseTo(
-    ((5000 * (2 / 3)) / (1 - 2 / 3)) * (18 - 12),
-    3,
-  );
 });
 
 // Fits to all-reduces of up to 2 MB, in µs: HKBU-HPML/MG-WFBP, distributed_optimizer.py. Of 2 GPUs none is judged: 2.6 µs
@@ -327,26 +317,6 @@ test.each([
     expect(candidate(found, algorithm, 'Simple')?.slowest).toBe(slowest);
   },
 );
-
-/**
- * NCCL 2.4 takes a tree where its rough latency is less than the ring's: 15 µs for each doubling of the nodes and 4 for each
- * further GPU of a node, against 6 for each further rank. Over PCIe, one ring of 5,000 MB/s and a tree of two thirds of it,
- * that is below r·t/(r − t) = 10,000 MB/s times the gain; over two nodes a tree is faster whatever the size.
- */
-test.each([
-  [2, 1, 0],
-  [4, 1, 0],
-  [8, 1, 0],
-  [16, 1, 10_000 * (6 * 15 - 15 * 4)],
-  [4, 2, 10_000 * (6 * 7 - 15 * 2 - 4)],
-  [2, 2, 0],
-  [2, 4, Number.POSITIVE_INFINITY],
-])('NCCL 2.4 over PCIe on %i nodes of %i: trees below %d bytes', (nodes, gpusPerNode, below) => {
-  const on = { kind: 'pcie', nodes, gpusPerNode, ranks: nodes * gpusPerNode } as const;
-  const threshold = treeThreshold24({ ...links('dgx-1-v100', 8, 1), ...on });
-  if (below === 0 || below === Number.POSITIVE_INFINITY) expect(threshold).toBe(below);
-  else expect(threshold).toBeCloseTo(below, 6);
-});
 
 test.each(['2.3', '2.4'] as const)(
   'two-level rings of NCCL %s have the hops of 2.5.7, the first that are published',

@@ -135,7 +135,7 @@ export function mayBeMadeAgain(call: RecordedCall, reader: string, program: Prog
 }
 
 /** How many names of a call's kind are missing behind it and before the call `reader`. */
-export function namesLeft(call: string, reader: string, { places, namesOfKind }: Program): number {
+function namesLeft(call: string, reader: string, { places, namesOfKind }: Program): number {
   const placeOf = (name: string): number => places.get(name) ?? Number.POSITIVE_INFINITY;
   const end = placeOf(reader);
   const names = namesOfKind.get(kindOf(call)) ?? [];

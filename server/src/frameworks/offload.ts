@@ -29,8 +29,8 @@ export interface HostCopies {
 export const updatesOnHost = (options: ReadonlyMap<string, string>): boolean =>
   options.get('offload-optimizer') === 'cpu' || options.get('cpu-offload') === 'true';
 
-export const copiesToHost: Channel = { name: 'copies to host', order: 'first come' };
-export const copiesToGpu: Channel = { name: 'copies to GPU', order: 'first come' };
+const copiesToHost: Channel = { name: 'copies to host', order: 'first come' };
+const copiesToGpu: Channel = { name: 'copies to GPU', order: 'first come' };
 
 /** The same exchange with copies beside its collectives; of one GPU by itself the copies alone. */
 export function withHostCopies(exchange: Exchange, group: WorkerGroup, how: HostCopies): Exchange {

@@ -2,7 +2,7 @@
  * All-reduce of n bytes over p ranks that are all linked alike, by the algorithms libraries choose from.
  *
  * Sources: Thakur, Rabenseifner and Gropp 2005 as given in the comments of MPICH's sources; the ring is
- * Patarasuk and Yuan 2009, the double binary tree Sanders, Speck and Träff 2009 as NCCL 2.4 introduced it.
+ * Patarasuk and Yuan 2009.
  */
 
 import { type Bytes, type Seconds, seconds } from '../../model/units.ts';
@@ -16,14 +16,6 @@ export function ringAllReduce(ranks: number, size: Bytes, link: LinkCost): Secon
     2 * (ranks - 1) * link.startup +
       2 * share * size * link.secondsPerByte +
       share * size * link.reduceSecondsPerByte,
-  );
-}
-
-/** 2⌈lg p⌉(α + nβ) + ⌈lg p⌉·nγ: binomial reduce, then binomial broadcast. */
-export function binomialTreeAllReduce(ranks: number, size: Bytes, link: LinkCost): Seconds {
-  const rounds = ceilLog2(ranks);
-  return seconds(
-    rounds * (2 * (link.startup + size * link.secondsPerByte) + size * link.reduceSecondsPerByte),
   );
 }
 
@@ -53,20 +45,6 @@ export function halvingDoublingAllReduce(ranks: number, size: Bytes, link: LinkC
     (2 * floorLog2(ranks) + 2 * folds) * link.startup +
       (2 * share + 2 * folds) * size * link.secondsPerByte +
       (share + folds) * size * link.reduceSecondsPerByte,
-  );
-}
-
-/**
- * Two binary trees, half of the message in each, pipelined in chunks of c bytes: 2·lg p·(α + cβ) + 2nβ + nγ.
- * Each rank is inside one tree only and so sends and receives at most 2n; two ranks exchange n each.
- */
-export function doubleBinaryTreeAllReduce(ranks: number, size: Bytes, link: LinkCost, chunk: Bytes): Seconds {
-  if (ranks <= 1) return seconds(0);
-  const inFlight = Math.min(chunk, size);
-  return seconds(
-    2 * ceilLog2(ranks) * (link.startup + inFlight * link.secondsPerByte) +
-      (ranks === 2 ? 1 : 2) * size * link.secondsPerByte +
-      size * link.reduceSecondsPerByte,
   );
 }
 

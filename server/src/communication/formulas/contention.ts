@@ -2,24 +2,9 @@
  * Collectives of several jobs or streams on one link at a time.
  *
  * One all-reduce alone leaves part of a link idle (its ranks wait for one another), so that k of them take less than
- * k times as long. Source of the form a + k·b·M + η(k−1)M: HKBU dl-scheduling; of the measurements:
- * DreamDDP scripts/network_benchmark/results.csv, 100 MiB over 2 to 8 nodes.
+ * k times as long. Source of the measurements: DreamDDP scripts/network_benchmark/results.csv, 100 MiB over 2 to 8
+ * nodes.
  */
-
-import { type Bytes, type Seconds, seconds } from '../../model/units.ts';
-import type { LinearCost } from './linkCost.ts';
-
-/** T = a + k·b·n + η(k−1)n; η in seconds per byte, 0 where jobs only share the link. */
-export function contendedLinearTime(
-  cost: LinearCost,
-  size: Bytes,
-  concurrent: number,
-  penaltySecondsPerByte = 0,
-): Seconds {
-  return seconds(
-    cost.startup + concurrent * cost.secondsPerByte * size + penaltySecondsPerByte * (concurrent - 1) * size,
-  );
-}
 
 /**
  * How much longer the transfer of each of `concurrent` collectives takes than alone: max(1, occupancy·k), where one

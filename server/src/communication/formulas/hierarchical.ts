@@ -6,7 +6,7 @@
  */
 
 import { type Bytes, bytes, type Seconds, seconds } from '../../model/units.ts';
-import { ceilLog2, ringAllReduce } from './allReduce.ts';
+import { ringAllReduce } from './allReduce.ts';
 import type { LinkCost } from './linkCost.ts';
 
 export interface Level {
@@ -33,17 +33,3 @@ export function blueConnectAllReduce(levels: readonly Level[], size: Bytes): Sec
 /** BlueConnect of two levels: T = 2[(g−1)α_i + (g−1)/g·nβ_i] + 2[(k−1)α_e + (k−1)/k·(n/g)β_e]. */
 export const twoLevelAllReduce = (inside: Level, between: Level, size: Bytes): Seconds =>
   blueConnectAllReduce([inside, between], size);
-
-/**
- * Reduce to one leader per node, ring among leaders, broadcast inside:
- * T = 2⌈lg g⌉(α_i + nβ_i) + 2(k−1)α_e + 2(k−1)/k·nβ_e. `between` is what the leader alone sees.
- */
-export function leaderAllReduce(inside: Level, between: Level, size: Bytes): Seconds {
-  const { startup, secondsPerByte, reduceSecondsPerByte } = inside.link;
-  const rounds = ceilLog2(inside.ranks);
-  return seconds(
-    2 * rounds * (startup + size * secondsPerByte) +
-      rounds * size * reduceSecondsPerByte +
-      ringAllReduce(between.ranks, size, between.link),
-  );
-}

@@ -4,7 +4,7 @@
  * Links are full duplex, and a rank sends one message and receives one at a time.
  */
 
-import { type Bytes, bytes, type Seconds, seconds } from '../../model/units.ts';
+import { type Bytes, type Seconds, seconds } from '../../model/units.ts';
 
 export interface LinkCost {
   /** α, per message. */
@@ -23,20 +23,6 @@ export interface LinearCost {
 
 export const linearTime = ({ startup, secondsPerByte }: LinearCost, size: Bytes): Seconds =>
   seconds(startup + secondsPerByte * size);
-
-/**
- * Two segments, small messages and large: libraries change algorithm or protocol with size, and take the faster.
- * The smaller of two lines grows with size and never jumps, so fewer bytes cannot cost time.
- */
-export const twoSegmentTime = (small: LinearCost, large: LinearCost, size: Bytes): Seconds =>
-  seconds(Math.min(linearTime(small, size), linearTime(large, size)));
-
-/** Size from which the line of large messages is the faster; 0 where it always is, `undefined` where it never is. */
-export function switchPoint(small: LinearCost, large: LinearCost): Bytes | undefined {
-  if (large.startup <= small.startup) return bytes(0);
-  if (large.secondsPerByte >= small.secondsPerByte) return undefined;
-  return bytes((large.startup - small.startup) / (small.secondsPerByte - large.secondsPerByte));
-}
 
 /**
  * Ordinary least squares of time on bytes, the recipe of MG-WFBP (HKBU-HPML/MG-WFBP, distributed_optimizer.py).

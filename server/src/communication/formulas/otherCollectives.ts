@@ -24,11 +24,6 @@ export function ringReduceScatter(ranks: number, size: Bytes, link: LinkCost): S
   );
 }
 
-/** lg p·α + (p−1)/p·nβ, for all-gather; of a number that is no power of two the rounds are rounded up (Bruck). */
-export function recursiveDoublingAllGather(ranks: number, size: Bytes, link: LinkCost): Seconds {
-  return seconds(ceilLog2(ranks) * link.startup + ((ranks - 1) / ranks) * size * link.secondsPerByte);
-}
-
 /** ⌈lg p⌉(α + nβ). */
 export function binomialBroadcast(ranks: number, size: Bytes, link: LinkCost): Seconds {
   return seconds(ceilLog2(ranks) * (link.startup + size * link.secondsPerByte));

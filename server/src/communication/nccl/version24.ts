@@ -6,22 +6,12 @@
  * and 4 µs per further GPU of a node.
  */
 
-import { type Bytes, bytes, seconds } from '../../model/units.ts';
+import { type Bytes, seconds } from '../../model/units.ts';
 import type { Candidate } from '../candidate.ts';
 import type { CollectiveKind } from '../collectiveKind.ts';
 import { floorLog2 } from '../formulas/allReduce.ts';
 import { type Links, profileHop, treeNetwork } from '../links.ts';
 import { ringOf23 } from './version23.ts';
-
-/** Bytes below which 2.4 takes the tree: r·t/(r−t)·(ring latency − tree latency), in MB/s and µs; 0 for never. */
-export function treeThreshold24(links: Links): Bytes {
-  const ring = 5000 * (links.kind === 'nvlink' ? links.channels : 1);
-  const tree = ring * treeShare(links);
-  const gain = ringLatency(links) - treeLatency(links);
-  if (gain <= 0) return bytes(0);
-  if (tree >= ring) return bytes(Number.POSITIVE_INFINITY);
-  return bytes(((ring * tree) / (ring - tree)) * gain);
-}
 
 /**
  * The faster of what the profile's links and steps give each, for which the rough figures stand in NCCL: rings are those of
@@ -44,6 +34,3 @@ export function candidatesOf24(kind: CollectiveKind, links: Links, size: Bytes):
 }
 
 const singleShare = ({ kind }: Links): number => (kind === 'nvlink' ? 3 / 4 : 2 / 3);
-const treeShare = (links: Links): number => singleShare(links) * (links.nodes === 2 ? 2 : 1);
-const ringLatency = ({ ranks }: Links): number => 6 * (ranks - 1);
-const treeLatency = ({ nodes, gpusPerNode }: Links): number => 15 * floorLog2(nodes) + 4 * (gpusPerNode - 1);

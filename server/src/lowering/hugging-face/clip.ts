@@ -130,7 +130,7 @@ export const featuresAt = (depth: number, layers: number): string =>
   depth >= layers ? 'vision_encoder' : `vision_encoder_${depth}`;
 
 /** Layers as one run, or as several that end where results are read. */
-export function runLines(layers: number, depths: readonly number[]): readonly string[] {
+function runLines(layers: number, depths: readonly number[]): readonly string[] {
   const ends = [...new Set([...depths.filter((depth) => depth > 0 && depth < layers), layers])];
   const starts = [0, ...ends];
   return ends.map(

@@ -103,7 +103,7 @@ export function groupedAttention(fields: ConfigFields, changes: Partial<Attentio
  * Elements of a head that are rotated: all, or the share that `partial_rotary_factor` or `rotary_pct` says, where the class of the
  * type reads it.
  */
-export function rotatedOf(fields: ConfigFields, headSize: number): number {
+function rotatedOf(fields: ConfigFields, headSize: number): number {
   if (!rotatesPart.has(fields.type)) return headSize;
   const inner = fields.inner('rope_parameters', fields.type);
   const share = inner?.number('partial_rotary_factor', Number.NaN) ?? Number.NaN;

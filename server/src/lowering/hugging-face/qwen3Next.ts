@@ -14,7 +14,7 @@ import { type DecoderType, gated, groupedAttention, llamaLike, runsOf } from './
 import { headNorm, wholeNorm } from './normalizations.ts';
 
 /** Which layers attend: those that `layer_types` names, else every so many. */
-export function attends(fields: ConfigFields, period: number): (layer: number) => boolean {
+function attends(fields: ConfigFields, period: number): (layer: number) => boolean {
   const types = fields.list('layer_types');
   const unknown = types?.find((type) => type !== 'linear_attention' && type !== 'full_attention');
   if (unknown !== undefined)
