@@ -111,6 +111,7 @@ export function resolveScenario(
     first(requests, 'optimizer'),
     framework,
     shared.parallel?.tensor ?? 1,
+    mode === 'training' ? accumulate : 1,
     report,
   );
   const measuredStep = first(requests, 'measuredStep');

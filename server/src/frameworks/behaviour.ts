@@ -57,6 +57,8 @@ export interface FrameworkBehaviour {
   readonly addsGradients?: boolean;
   /** Bytes per element of sums that passes add their gradients to; left out, as wide as gradients. */
   readonly gradientSumBytesPerElement?: (precision: Precision) => number;
+  /** On one GPU, a parameter is updated when its gradient is complete, which is freed; left out, after backward. */
+  readonly updatesInBackward?: true;
   /** What a pass of backward does with its gradients beside computing them; left out, nothing. */
   readonly handleGradients?: (
     group: WorkerGroup,

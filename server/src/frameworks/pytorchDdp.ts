@@ -46,6 +46,7 @@ import {
   sharesRows,
 } from './pytorch/releases.ts';
 import { crossEntropyOption, scorePartsOf } from './pytorch/scoresInParts.ts';
+import { updateInBackward } from './pytorch/updateInBackward.ts';
 import { wireBytes, wireOption } from './wireType.ts';
 
 /** Options of PyTorch, whatever sends its gradients. */
@@ -191,10 +192,24 @@ export const pytorchDdp: FrameworkEntry = {
       expects: oneOf('true', 'false'),
     },
     embeddingsOption('as-written', 'dense', 'sparse', 'table-wise', 'row-wise'),
+    {
+      name: 'optimizer-in-backward',
+      default: 'false',
+      documentation:
+        'true: a parameter is updated when its gradient is complete, and the gradient is freed (register_post_accumulate_grad_hook, optimizer_in_bwd of torchtune); on several GPUs when its bucket has arrived',
+      expects: oneOf('true', 'false'),
+    },
     ...eagerOptions,
   ],
+  contradiction: (options) =>
+    inBackward(options) && (options.get('clip-norm') === 'true' || options.get('gradients') !== 'new')
+      ? '`optimizer-in-backward` frees gradients before their norm or their sum is known; leave `clip-norm` and `gradients` out'
+      : undefined,
   create: createPytorchDdp,
 };
+
+const inBackward = (options: ReadonlyMap<string, string>): boolean =>
+  options.get('optimizer-in-backward') === 'true';
 
 function createPytorchDdp(options: ReadonlyMap<string, string>): FrameworkBehaviour {
   const bucket = Number(options.get('bucket-mb')) * 2 ** 20;
@@ -206,6 +221,11 @@ function createPytorchDdp(options: ReadonlyMap<string, string>): FrameworkBehavi
   return {
     ...eager,
     name: 'pytorch-ddp',
+    ...(inBackward(options) && {
+      updatesInBackward: true,
+      update: (optimizer, precision, sizes) =>
+        updateInBackward(sizes, (own) => eager.update(optimizer, precision, own)),
+    }),
     embeddings,
     handleGradients: (group, pass, precision) =>
       both(
@@ -225,6 +245,7 @@ function createPytorchDdp(options: ReadonlyMap<string, string>): FrameworkBehavi
       const isByGloo = dense.length < gradients.length && !isSharded(embeddings);
       return {
         ...noExchange,
+        ...(inBackward(options) ? { update: 'as they arrive' as const } : {}),
         messages: isByGloo
           ? inReadyOrder([
               ...allReduceEach(buckets, { library: 'open-mpi' }, gloo),

@@ -23,6 +23,7 @@ import { timesOf } from '../plan/plannedTimes.ts';
 import type { StepPlan } from '../plan/stepPlan.ts';
 import { recost } from '../recost.ts';
 import type { EstimatedStep } from './estimatedStep.ts';
+import { inBackwardAdvice } from './inBackwardAdvice.ts';
 import { offloadAdvice } from './offloadAdvice.ts';
 import { scoresAdvice } from './scoresAdvice.ts';
 import { needsText, placeable } from './whatFits.ts';
@@ -37,6 +38,7 @@ export function outOfMemory({ plan, memory, reserved, timeline }: EstimatedStep)
     ...checkpointAdvice(plan, memory, batch, timeline.step),
     ...shardingAdvice(plan, memory),
     ...scoresAdvice(plan, memory, batch),
+    ...inBackwardAdvice(plan, memory, batch),
     ...narrowStateAdvice(plan, memory, batch),
     ...offloadAdvice(plan, memory, batch, timeline.step),
   ];

@@ -47,6 +47,26 @@ export function addedGradients(
   );
 }
 
+/**
+ * The same where a gradient leaves when it is complete: one that a parameter gets in several places is held from the first of them in
+ * backward to the last (torch/csrc/autograd/input_buffer.cpp; hooks of `AccumulateGrad` run behind it).
+ */
+export function passingGradients(
+  { analysis }: TrainingGraph,
+  operators: number,
+  sizes: Float64Array,
+): Float64Array {
+  const column = new Float64Array(operators);
+  for (const [index, { operators: places }] of analysis.parameters.entries()) {
+    const [first] = places;
+    const last = places.at(-1);
+    if (first === undefined || last === undefined) continue;
+    for (let operator = first; operator <= last; operator += 1)
+      column[operator] = floatAt(column, operator) + floatAt(sizes, index);
+  }
+  return column;
+}
+
 /** Bytes of the gradients that arise in the backward of each operator, by operator. */
 function ownGradients({ analysis }: TrainingGraph, operators: number, sizes: Float64Array): Float64Array {
   const column = new Float64Array(operators);

@@ -3,7 +3,7 @@
 import { sumOf } from '../../model/sumOf.ts';
 import { cacheBytes } from '../decoding/cacheBytes.ts';
 import { parameterBytes } from '../plan/gradients.ts';
-import { addsToGradients, type StepPlan } from '../plan/stepPlan.ts';
+import { addsToGradients, gradientsLeave, type StepPlan } from '../plan/stepPlan.ts';
 import { beforeShards, heldGradients, heldParameters, heldSums } from './heldParameters.ts';
 import {
   type ModelState,
@@ -34,7 +34,7 @@ function stateOf(plan: StepPlan): ModelState {
   return {
     parameters: exchange.onHost?.parameters === true ? 0 : (trained + frozen) / shards.parameters,
     gradients:
-      scenario.mode === 'training' && exchange.onHost?.gradients !== true
+      scenario.mode === 'training' && !gradientsLeave(plan)
         ? sumOf(
             beforeShards(
               parameters,

@@ -12,7 +12,7 @@ import { shardsOf } from '../../frameworks/exchange.ts';
 import { itemAt } from '../../model/at.ts';
 import { parameterBytes } from '../plan/gradients.ts';
 import { recomputedSteps } from '../plan/loweredStep.ts';
-import { addsToGradients, type StepPlan } from '../plan/stepPlan.ts';
+import { addsToGradients, gradientsLeave, type StepPlan } from '../plan/stepPlan.ts';
 import type { Block, CachingAllocator } from './cachingAllocator.ts';
 import { heldParameters, heldSums } from './heldParameters.ts';
 import { type PassEvents, passEvents } from './passEvents.ts';
@@ -57,7 +57,7 @@ export function memoryTrace(plan: StepPlan, variables?: Variables): MemoryTrace 
             ),
           ]),
       ...(exchange.buffers > 0 ? [exchange.buffers] : []),
-      ...(addsToGradients(plan) && onHost?.gradients !== true
+      ...(addsToGradients(plan) && !gradientsLeave(plan)
         ? shared(trained, [...heldSums(plan)], exchange.shards.gradients)
         : []),
     ],

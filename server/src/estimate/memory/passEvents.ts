@@ -5,7 +5,7 @@ import { shardsOf } from '../../frameworks/exchange.ts';
 import { floatAt } from '../../model/at.ts';
 import { memoizeRecent } from '../../model/memoizeRecent.ts';
 import { heldTables } from '../plan/heldTables.ts';
-import { addsToGradients, type StepPlan } from '../plan/stepPlan.ts';
+import { addsToGradients, gradientsLeave, type StepPlan } from '../plan/stepPlan.ts';
 import { gradientsBetween } from './backwardMemory.ts';
 import { forwardMemory } from './forwardMemory.ts';
 import { heldGradients } from './heldParameters.ts';
@@ -47,7 +47,8 @@ export const passEvents = (plan: PassOfPlan, variables?: Variables): PassEvents 
         ? {
             sizes: gradientsOf(plan),
             shards: plan.exchange.shards.gradients,
-            isGiven: addsToGradients(plan) || plan.exchange.onHost?.gradients === true,
+            isAdded: addsToGradients(plan),
+            leaves: gradientsLeave(plan),
           }
         : undefined,
     variables,
@@ -64,8 +65,10 @@ interface BornGradients {
   /** Bytes by parameter. */
   readonly sizes: Float64Array;
   readonly shards: number;
-  /** At once, to those of passes before or to the host. */
-  readonly isGiven: boolean;
+  /** To those of passes before. */
+  readonly isAdded: boolean;
+  /** When it is complete. */
+  readonly leaves: boolean;
 }
 
 /** Stages that leave out other numbers of blocks have what they keep in common, and layouts their stages. */
@@ -82,7 +85,8 @@ const isBornAlike = (known: BornGradients | undefined, asked: BornGradients | un
   (known !== undefined &&
     asked !== undefined &&
     known.shards === asked.shards &&
-    known.isGiven === asked.isGiven &&
+    known.isAdded === asked.isAdded &&
+    known.leaves === asked.leaves &&
     known.sizes.length === asked.sizes.length &&
     known.sizes.every((size, index) => size === asked.sizes[index]));
 
@@ -124,6 +128,8 @@ function eventsOfPass(lowered: LoweredGraph, { training, born: given, variables 
   if (given !== undefined) {
     const born = bornGradients(parameters, given.sizes, given.shards);
     const recomputed = new RecomputedMemory(lowered, take);
+    /** By the last operator in backward that adds to them. */
+    const completed = new Map<number, readonly number[]>();
     /** What the backward that runs has made for itself. */
     let own: number | undefined;
     gradientsBetween(training, lowered, {
@@ -138,10 +144,12 @@ function eventsOfPass(lowered: LoweredGraph, { training, born: given, variables 
       ends: (index) => {
         if (own !== undefined) give(own);
         own = undefined;
-        for (const size of born.get(index) ?? []) {
+        for (const { size, completeAt } of born.get(index) ?? []) {
           const gradient = take(size);
-          if (given.isGiven) give(gradient);
+          if (given.leaves) completed.set(completeAt, [...(completed.get(completeAt) ?? []), gradient]);
+          else if (given.isAdded) give(gradient);
         }
+        for (const gradient of completed.get(index) ?? []) give(gradient);
         for (const number of keptBy.get(index) ?? []) give(number);
         for (const number of recomputed.end(index)) give(number);
       },
@@ -156,18 +164,27 @@ function eventsOfPass(lowered: LoweredGraph, { training, born: given, variables 
 const gradientsOf = (plan: PassOfPlan): Float64Array =>
   heldGradients({ ...plan, tables: heldTables(plan.training, plan.behaviour, plan.scenario.gpus) });
 
-/** By operator: bytes of the gradients of parameters that arise in its backward. */
+interface BornGradient {
+  readonly size: number;
+  /** The operator whose backward is the last to add to it. */
+  readonly completeAt: number;
+}
+
+/** By operator: the gradients of parameters that arise in its backward. */
 function bornGradients(
   parameters: StepPlan['training']['analysis']['parameters'],
   sizes: Float64Array,
   shards: number,
-): ReadonlyMap<number, readonly number[]> {
-  const born = new Map<number, number[]>();
+): ReadonlyMap<number, readonly BornGradient[]> {
+  const born = new Map<number, BornGradient[]>();
   for (const [index, parameter] of parameters.entries()) {
     const last = parameter.operators.at(-1);
     if (last === undefined) continue;
     const others = born.get(last) ?? [];
-    others.push(floatAt(sizes, index) / shardsOf(parameter, shards));
+    others.push({
+      size: floatAt(sizes, index) / shardsOf(parameter, shards),
+      completeAt: parameter.operators[0] ?? last,
+    });
     born.set(last, others);
   }
   return born;

@@ -17,8 +17,8 @@ import { lazy } from '../../model/lazy.ts';
 import type { PeakMemory } from '../../model/stepCost.ts';
 import { sumOf } from '../../model/sumOf.ts';
 import { type Bytes, bytes } from '../../model/units.ts';
-import { addsToGradients, type StepPlan } from '../plan/stepPlan.ts';
-import { addedGradients, parameterGradients } from './backwardMemory.ts';
+import { addsToGradients, gradientsLeave, type StepPlan } from '../plan/stepPlan.ts';
+import { addedGradients, parameterGradients, passingGradients } from './backwardMemory.ts';
 import { valueBytes } from './forwardMemory.ts';
 import { beforeShards, heldGradients, heldSums } from './heldParameters.ts';
 import { tightestGpu } from './tightestGpu.ts';
@@ -185,8 +185,12 @@ function backwardOf(plan: StepPlan, between: Float64Array, inputs: number): Pass
   const shards = exchange.shards.gradients;
   const sizes = beforeShards(parameters, heldGradients(plan), shards);
   const column = (): Float64Array => {
-    // A gradient leaves for the host when it has been reduced.
-    if (exchange.onHost?.gradients === true) return addedGradients(training, 0, sizes, shards);
+    if (gradientsLeave(plan)) {
+      // What shards are reduced from is counted as a buffer.
+      return shards === 1
+        ? passingGradients(training, between.length, sizes)
+        : new Float64Array(between.length);
+    }
     return addsToGradients(plan)
       ? addedGradients(training, sumOf(beforeShards(parameters, heldSums(plan), shards)), sizes, shards)
       : parameterGradients(training, between.length, sizes).map((size) => size / shards);

@@ -46,6 +46,14 @@ export const passesOf = ({ accumulate }: Scenario): number => accumulate ?? 1;
 export const addsToGradients = ({ scenario, behaviour }: Pick<StepPlan, 'scenario' | 'behaviour'>): boolean =>
   scenario.mode === 'training' && (passesOf(scenario) > 1 || behaviour.addsGradients === true);
 
+/** Whether the GPU frees a gradient as soon as it is complete: it goes to the host, or its parameter is updated then. */
+export const gradientsLeave = ({
+  scenario,
+  behaviour,
+  exchange,
+}: Pick<StepPlan, 'scenario' | 'behaviour' | 'exchange'>): boolean =>
+  exchange.onHost?.gradients === true || (behaviour.updatesInBackward === true && scenario.gpus === 1);
+
 /**
  * What is sent once in a step (`no_sync` of PyTorch DDP), or, where a GPU keeps a shard of the gradients alone, in each
  * of its passes (FSDP without `no_sync`, DeepSpeed stages 2 and 3), as where they go to the host.

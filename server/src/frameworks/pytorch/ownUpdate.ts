@@ -84,7 +84,8 @@ function byTensor(
 /** A wait takes a copy of one number to the host, and the return of the call: assumed to be as long as two launches. */
 const launchesOfWait = 2;
 
-const repeated = (kernel: KernelWork, count: number): KernelWork =>
+/** As many like it. */
+export const repeated = (kernel: KernelWork, count: number): KernelWork =>
   count === 1
     ? kernel
     : {
@@ -93,6 +94,14 @@ const repeated = (kernel: KernelWork, count: number): KernelWork =>
         operations: kernel.operations * count,
         bytes: bytes(kernel.bytes * count),
         launches: kernel.launches * count,
+        ...(kernel.lists === undefined
+          ? {}
+          : {
+              lists: {
+                ...kernel.lists,
+                launches: kernel.lists.launches.map((each) => ({ ...each, count: each.count * count })),
+              },
+            }),
         ...(kernel.matmuls === undefined
           ? {}
           : { matmuls: kernel.matmuls.map((each) => ({ ...each, count: each.count * count })) }),
