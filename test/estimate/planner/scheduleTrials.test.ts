@@ -14,8 +14,18 @@ it.each<readonly [blocks: number, pipeline: number, chunks: readonly number[]]>(
   [8, 8, []],
   // Eleven are cut into eleven alone, which is many messages.
   [44, 4, []],
-  // A rank has 15 or 16 blocks.
-  [61, 4, [2, 4]],
+  // Ranks of unlike numbers of blocks are refused.
+  [61, 4, []],
 ])('%d blocks on %d ranks', (blocks, pipeline, chunks) => {
-  expect(chunksTried(blocks, pipeline)).toEqual(chunks);
+  expect(chunksTried(blocks, pipeline, true)).toEqual(chunks);
+});
+
+it.each<readonly [blocks: number, pipeline: number, chunks: readonly number[]]>([
+  [64, 4, [2, 4]],
+  [44, 4, [2, 4]],
+  [61, 4, [2, 4]],
+  [12, 4, [2]],
+  [8, 8, []],
+])('%d blocks on %d ranks, where stages may have unlike numbers', (blocks, pipeline, chunks) => {
+  expect(chunksTried(blocks, pipeline, false)).toEqual(chunks);
 });

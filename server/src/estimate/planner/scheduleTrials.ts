@@ -1,6 +1,7 @@
 /** Pipelines that are tried with other schedules, once they are costed with 1F1B. */
 
-import type { ParallelScenario } from '../../model/scenario.ts';
+import { findFramework } from '../../frameworks/registry.ts';
+import type { FrameworkChoice, ParallelScenario, PipelineScheduleName } from '../../model/scenario.ts';
 import type { Steps } from '../../model/steps.ts';
 import { runnerOf, selectionOf } from './copyFrameworks.ts';
 import { type LayoutBounds, leastElsewhere, leastWith, mostChunks, withoutWaits } from './layoutBound.ts';
@@ -46,10 +47,8 @@ export class ScheduleTrials {
       done.add(layout);
       const { framework, microBatch, checkpoint, passes, tensor, pipeline, context, expert } = layout;
       const own = { tensor, pipeline, context, expert };
-      for (const { chunks, schedule } of schedulesTried(search, pipeline)) {
+      for (const { runner, chunks, schedule } of schedulesTried(search, layout)) {
         if (pipeline * chunks > search.blocks || (chunks > 1 && passes % pipeline !== 0)) continue;
-        const runner = search.framework ?? runnerOf(framework, schedule, search.isLanguageModel);
-        if (runner === undefined) continue;
         const kept = checkpoint === selectionOf(framework) ? selectionOf(runner) : checkpoint;
         const least = runner === framework ? leastWith : leastElsewhere;
         if (bounds.isOverLimit(least(layout, { chunks, schedule }))) continue;
@@ -70,11 +69,10 @@ export class ScheduleTrials {
   }
 }
 
-/** Chunks of a rank that has as many blocks as the others: a few, and about twice as many, where they divide its blocks. */
-export function chunksTried(blocks: number, pipeline: number): readonly number[] {
+/** Chunks of a rank: a few, and about twice as many. Where all stages have as many blocks, they divide those of a rank. */
+export function chunksTried(blocks: number, pipeline: number, areAlike: boolean): readonly number[] {
   const ofRank = blocks / pipeline;
-  // Where ranks have unlike numbers of blocks, so have chunks.
-  if (!Number.isInteger(ofRank)) return [2, 4];
+  if (!areAlike) return [2, 4].filter((chunks) => chunks <= ofRank);
   const least = (from: number): readonly number[] =>
     Array.from({ length: mostChunks + 1 - from }, (_, index) => from + index)
       .filter((chunks) => ofRank % chunks === 0)
@@ -82,11 +80,27 @@ export function chunksTried(blocks: number, pipeline: number): readonly number[]
   return [...new Set([...least(2), ...least(4)])];
 }
 
-const schedulesTried = (
-  { blocks }: LayoutSearch,
-  pipeline: number,
-): readonly Pick<ParallelScenario, 'chunks' | 'schedule'>[] => [
-  ...chunksTried(blocks, pipeline).map((chunks) => ({ chunks, schedule: 'interleaved-1f1b' as const })),
-  { chunks: 1, schedule: 'zb-h1' },
-  { chunks: 2, schedule: 'zb-v' },
-];
+interface TriedSchedule extends Pick<ParallelScenario, 'chunks' | 'schedule'> {
+  readonly runner: FrameworkChoice;
+}
+
+/** Instead of 1F1B with this framework. */
+function schedulesTried(
+  { blocks, isLanguageModel, framework: only }: LayoutSearch,
+  { framework, pipeline }: Pick<LayoutCandidate, 'framework' | 'pipeline'>,
+): readonly TriedSchedule[] {
+  const triedIn = (
+    schedule: PipelineScheduleName,
+    chunksOf: (runner: FrameworkChoice) => readonly number[],
+  ): readonly TriedSchedule[] => {
+    const runner = only ?? runnerOf(framework, schedule, isLanguageModel);
+    return runner === undefined ? [] : chunksOf(runner).map((chunks) => ({ runner, chunks, schedule }));
+  };
+  return [
+    ...triedIn('interleaved-1f1b', ({ name }) =>
+      chunksTried(blocks, pipeline, findFramework(name)?.layout?.defaults.stages === 'uniform'),
+    ),
+    ...triedIn('zb-h1', () => [1]),
+    ...triedIn('zb-v', () => [2]),
+  ];
+}
