@@ -244,6 +244,8 @@ describe('arguments', () => {
       'report a.onnx --format pdf',
       '--format pdf is not known; it takes table, json, markdown, csv, html, svg, trace',
     ],
+    ['report a.onnx --html', 'there is no option --html here; write `--format html`'],
+    ['scale a.onnx --json', 'there is no option --json here; write `--format json`'],
     ['report a.onnx --colour', 'there is no option --colour here; --help lists the options of a command'],
     ['compare', 'layercost compare takes one or two model files: layercost compare A B'],
     ['compare a.onnx', 'layercost compare FILE needs two scenarios'],

@@ -212,7 +212,7 @@ describe('renderings', () => {
   it('count what the cluster has', () => {
     const ofProcessors: Scaling = { ...scaling, device: 'CPU node', isStrong: true };
     const [head] = renderScalingTable(ofProcessors).split('\n');
-    expect(head).toMatch(/^CPU nodes {2}nodes {2}batch per CPU node /);
+    expect(head).toMatch(/^CPU nodes {2}batch per CPU node /);
     const page = renderScalingHtml({ ...ofProcessors, points: [point(1, {}), point(8, {})] });
     expect(page).toContain('From 1 to 8 CPU nodes throughput');
     expect(page).toContain('CPU nodes, logarithmic');

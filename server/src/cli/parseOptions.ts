@@ -24,6 +24,20 @@ function withQuotedFlags(args: readonly string[]): readonly string[] {
   });
 }
 
+/** What other tools have as an option of its own. */
+const formatInstead = (name: string, options: KnownOptions): string =>
+  Object.hasOwn(options, 'format') && formatNames.has(name) ? `; write \`--format ${name}\`` : '';
+
+const formatNames: ReadonlySet<string> = new Set([
+  'json',
+  'markdown',
+  'csv',
+  'html',
+  'svg',
+  'sarif',
+  'junit',
+]);
+
 /** Says in our words what `parseArgs` would refuse by throwing: an unknown option, a value that is missing or too many. */
 function checkOptions(args: readonly string[], options: KnownOptions): void {
   const { tokens } = parseArgs({ args: [...args], options, strict: false, tokens: true });
@@ -34,7 +48,7 @@ function checkOptions(args: readonly string[], options: KnownOptions): void {
     if (known === undefined) {
       const names = Object.keys(options).map((option) => `--${option}`);
       throw new WrongArgument(
-        `there is no option ${rawName} here${didYouMean(rawName, names) || '; --help lists the options of a command'}`,
+        `there is no option ${rawName} here${formatInstead(name, options) || didYouMean(rawName, names) || '; --help lists the options of a command'}`,
       );
     }
     if (known.type === 'string' && (value === undefined || (!inlineValue && value.startsWith('-')))) {

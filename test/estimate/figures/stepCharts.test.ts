@@ -179,3 +179,24 @@ it('twelve equal blocks are one module', () => {
   expect(names.filter((name) => name.endsWith('× 12'))).toHaveLength(1);
   expect(root.value).toBe(report.model.parameters);
 });
+
+test('blocks that take turns are named by their first and last', () => {
+  const { report } = drawn('samples/gpt2.layers.yaml', { cluster: 'dgx-h100', gpus: 1, batch: 1 });
+  const [layer] = report.layers;
+  if (layer === undefined) throw new Error('no layer');
+  const layers = [0, 1, 2, 3].map((block) => ({
+    ...layer,
+    name: `blocks.${block}.fc`,
+    parameters: block % 2,
+  }));
+  const tree = moduleTree('m', [...layers, { ...layer, name: 'head' }], () => 1);
+  const names = (node: IcicleNode): readonly string[] => [node.name, ...node.children.flatMap(names)];
+  expect(names(tree)).toEqual([
+    'm',
+    'blocks.0 … blocks.2 × 2',
+    'fc',
+    'blocks.1 … blocks.3 × 2',
+    'fc',
+    'head',
+  ]);
+});

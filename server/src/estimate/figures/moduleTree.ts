@@ -106,12 +106,16 @@ function foldEqual(nodes: readonly Part[]): readonly Part[] {
     if (group === undefined) groups.set(node.kind, [node]);
     else group.push(node);
   }
-  return [...groups.values()].map((group) => {
-    const [first] = group;
-    if (first === undefined) throw new Error('a group without nodes');
-    return group.length === 1
-      ? first
-      : { ...added(group), name: `${sharedName(group.map(({ name }) => name))} × ${group.length}` };
+  const all = [...groups.values()];
+  const shared = all.map((group) => sharedName(group.map(({ name }) => name)));
+  return all.map((group, index) => {
+    const [first, last] = [group[0], group.at(-1)];
+    if (first === undefined || last === undefined) throw new Error('a group without nodes');
+    if (group.length === 1) return first;
+    // Blocks that take turns are several groups, which `*` would name alike.
+    const isAlone = shared.filter((name) => name === shared[index]).length === 1;
+    const name = isAlone ? shared[index] : `${first.name} … ${last.name}`;
+    return { ...added(group), name: `${name} × ${group.length}` };
   });
 }
 

@@ -59,7 +59,7 @@ th[aria-sort=ascending] button::after { content: ' ▲'; } th[aria-sort=descendi
 .pane { display: none; }
 ${['time', 'saved', 'parameters', 'exposed'].map((name) => `#show-modules-${name}:checked ~ .modules-${name}`).join(', ')} { display: block; }
 .summary { width: auto; }
-.curve-points td { white-space: nowrap; } .curve-points td:last-child { white-space: normal; min-width: 8rem; } .curve-points small { display: block; color: var(--quiet); }
+.curve-points td { white-space: nowrap; } .curve-points .number:not(:first-child) { padding-left: .5rem; } .curve-points td:last-child { white-space: normal; min-width: 8rem; } .curve-points small { display: block; color: var(--quiet); }
 .wide { overflow-x: auto; }
 .compared td:not(.number) { overflow-wrap: anywhere; }
 .unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }

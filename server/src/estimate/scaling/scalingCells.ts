@@ -41,7 +41,8 @@ export function scalingColumns({ points, isStrong, device }: Scaling): readonly 
   const hasPrice = points.some(({ runPrice }) => runPrice !== null);
   return [
     right(countTitle(device), ({ gpus }) => formatCount(gpus)),
-    right('nodes', ({ nodes }) => formatCount(nodes)),
+    // Beside CPU nodes it would be the same number again.
+    ...(device === 'GPU' ? [right('nodes', ({ nodes }) => formatCount(nodes))] : []),
     ...(isStrong ? [right(batchTitle(device), ({ batchPerGpu }) => formatCount(batchPerGpu))] : []),
     right('step', ({ step, exact }) => atLeast(formatTime(step), exact)),
     right('range', ({ stepRange }) =>
