@@ -275,6 +275,8 @@ function unsplitLayers(step: LaidOutStep): readonly Finding[] {
   const divides = [2, 4]
     .filter((part) => parallel.tensor % part === 0)
     .map((part) => parallel.tensor / part)
+    // A group of one has nothing to split.
+    .filter((tensor) => tensor > 1)
     .find((tensor) => {
       const after = changed(step, { tensor });
       return after !== undefined && wholeShare(after) < threshold;
