@@ -35,6 +35,9 @@ it.each<[ScenarioRequest, RegExp]>([
   [ddp({ 'in-place': 'true' }), /cannot run in-place=true/],
   [ddp({ gradients: 'fp32-sums' }), /cannot run gradients=fp32-sums/],
   [ddp({ embeddings: 'table-wise' }), /cannot run embeddings=table-wise/],
+  [ddp({ 'attention-kernel': 'flash-attention-3' }), /cannot run attention-kernel=flash-attention-3/],
+  [ddp({ 'attention-kernel': 'triton' }), /cannot run attention-kernel=triton/],
+  [{ gpus: 2, parallel: { tensor: 2 } }, /whole model on each GPU: leave out the parallel layout/],
   [ddp({ compile: 'true', 'compile-loss': 'false' }), /cannot run compile-loss=false/],
 ])('%j', (request, message) => {
   expect(refusal(request)).toMatch(message);
@@ -54,6 +57,7 @@ it.each<[ScenarioRequest]>([
   [ddp({ compile: 'true', 'memory-format': 'channels-last', 'clip-norm': 'true' })],
   [ddp({ 'optimizer-kernels': 'fused', gradients: 'added', weights: 'half', attention: 'eager' })],
   [ddp({ weights: 'half-with-copy' })],
+  [ddp({ 'attention-kernel': 'flash-attention-2' })],
   [{ framework: { name: 'pytorch-fsdp', options: {} } }],
 ])('%j runs', (request) => {
   expect(refusal(request)).toBeUndefined();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -32,6 +33,7 @@ from layercost_runner.network import Network, OperatorFailure  # noqa: E402
 from layercost_runner.other_work import OtherWork  # noqa: E402
 from layercost_runner.plan import BadPlan, Plan  # noqa: E402
 from layercost_runner.program import CannotWrite, record  # noqa: E402
+from layercost_runner.standalone import write_standalone  # noqa: E402
 from layercost_runner.state import Look, _cudnn_text, watched  # noqa: E402
 from layercost_runner.step import written_step  # noqa: E402
 from layercost_runner.trace_kernels import kernels_of_step  # noqa: E402
@@ -237,6 +239,30 @@ class Programs(unittest.TestCase):
             [event] = [each for each in events_of(small_plan(**changes)) if each["event"] == "program"]
             printed = subprocess.run([sys.executable, "-c", event["source"]], capture_output=True, text=True, check=True)
             self.assertRegex(printed.stdout, r"(step|pass) 10: [0-9.]+ ms")
+
+    def test_the_file_has_every_option_of_the_step(self):
+        for changes, line in (
+            ({"accumulate": 3}, "for _ in range(3):"),
+            ({"clipsNorm": True}, "clip_grad_norm_(trained, 1.0)"),
+            ({"addsGradients": True}, "tensor.grad.zero_()"),
+            ({"optimizer": "adamw", "optimizerKernels": "loop"}, "AdamW(trained, lr=1e-9, foreach=False)"),
+            ({"optimizer": "momentum", "optimizerKernels": "fused"}, "SGD(trained, lr=1e-9, fused=True, momentum=0.9)"),
+            ({"optimizer": "adafactor"}, "Adafactor(trained, lr=1e-9, foreach=False)"),
+            ({"optimizer": "none"}, "for tensor in trained:"),
+            ({"precision": "bf16", "weights": "half-with-copy"}, "tensor.copy_(copy)"),
+        ):
+            with self.subTest(changes):
+                network, program, _ = self.recorded(small_plan(**changes))
+                source = write_standalone(program, network.plan, network.plan.precision, network.tensors())
+                self.assertIn(line, source)
+                with contextlib.redirect_stdout(io.StringIO()) as printed:
+                    exec(source, {"__name__": "__main__"})
+                self.assertRegex(printed.getvalue(), r"step 10: [0-9.]+ ms")
+
+    def test_the_file_compiles_as_the_step_does(self):
+        network, program, _ = self.recorded(small_plan(compile="max-autotune"))
+        source = write_standalone(program, network.plan, "fp32", network.tensors())
+        self.assertIn("torch.compile(forward, mode='max-autotune')", source)
 
     def test_one_call_runs_where_it_computes_what_its_parts_do(self):
         network, program, _ = self.recorded(gelu_plan())

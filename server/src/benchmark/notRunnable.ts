@@ -18,7 +18,9 @@ export function notRunnable(training: TrainingGraph, scenario: Scenario): string
   );
   if (named !== undefined)
     return `the benchmark cannot run ${named[0]}=${named[1]} of ${framework.name}: choose another value`;
-  const { optimizer, mode } = scenario;
+  const { optimizer, mode, parallel } = scenario;
+  if (parallel !== undefined)
+    return 'the benchmark runs the whole model on each GPU: leave out the parallel layout';
   const updating = mode === 'inference' || optimizer === 'none' ? undefined : optimizerDefinitions[optimizer];
   if (updating !== undefined && updating.torchClass === undefined)
     return `the benchmark cannot run ${updating.title}: choose another optimizer, such as adamw`;
@@ -31,6 +33,8 @@ export function notRunnable(training: TrainingGraph, scenario: Scenario): string
 /** Values of options that change what one GPU computes. Those about messages change nothing that is measured. */
 const unknownToRunner: Readonly<Record<string, readonly string[]>> = {
   'in-place': ['true'],
+  // These are packages of their own: PyTorch chooses among the kernels that it has.
+  'attention-kernel': ['flash-attention-3', 'triton'],
   'compile-loss': ['false'],
   'cross-entropy': ['in-place', 'chunked', 'fused-linear'],
   'grad-accum-dtype': ['fp32'],

@@ -24,14 +24,14 @@ def write_standalone(program: Program, plan: Plan, precision: str, tensors: Mapp
     context = "contextlib.nullcontext()"
     if half is not None and plan.weights == "fp32":
         context = f"torch.autocast(device, dtype={half})"
-    main = _training if plan.training else _inference
+    main = _training(plan, precision) if plan.training else _inference
     return (
         head
         + "import contextlib\nimport time\n\n"
         + program.source
         + _makers
         + f"\n\n{made}\n\n\n"
-        + main.replace("CONTEXT", context).replace("OPTIMIZER", _optimizers[plan.optimizer])
+        + main.replace("CONTEXT", context).replace("COMPILED", _compiled(plan))
     )
 
 
@@ -70,39 +70,97 @@ def normal(device, shape, dtype, trained=False, images=False):
 '''
 
 _optimizers = {
-    "sgd": "torch.optim.SGD(trained, lr=1e-9)",
-    "momentum": "torch.optim.SGD(trained, lr=1e-9, momentum=0.9)",
-    "adam": "torch.optim.Adam(trained, lr=1e-9)",
-    "adamw": "torch.optim.AdamW(trained, lr=1e-9)",
-    "adagrad": "torch.optim.Adagrad(trained, lr=1e-9)",
-    "rmsprop": "torch.optim.RMSprop(trained, lr=1e-9)",
-    "adafactor": "torch.optim.Adafactor(trained, lr=1e-9)",
-    "none": "None",
+    "sgd": ("SGD", ""),
+    "momentum": ("SGD", ", momentum=0.9"),
+    "adam": ("Adam", ""),
+    "adamw": ("AdamW", ""),
+    "adagrad": ("Adagrad", ""),
+    "rmsprop": ("RMSprop", ""),
+    "adafactor": ("Adafactor", ""),
 }
 
-_training = '''if __name__ == "__main__":
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    given = tensors(device)
-    trained = [tensor for tensor in given if tensor.requires_grad]
-    optimizer = OPTIMIZER
-    for step in range(10):
-        begin = time.perf_counter()
-        with CONTEXT:
-            outputs = [output for output in forward(*given) if output.requires_grad]
-        torch.autograd.backward(outputs, [torch.ones_like(output) for output in outputs])
-        if optimizer is not None:
-            optimizer.step()
-        for tensor in trained:
-            tensor.grad = None
-        if device == "cuda":
-            torch.cuda.synchronize()
-        print(f"step {step + 1}: {1e3 * (time.perf_counter() - begin):.2f} ms")
-'''
+
+def _compiled(plan: Plan) -> str:
+    """As `compiled` of step.py compiles the step that is measured."""
+    if plan.compile is None:
+        return ""
+    mode = "" if plan.compile == "default" else f", mode={plan.compile!r}"
+    return f"    forward = torch.compile(forward{mode})\n"
+
+
+def _training(plan: Plan, precision: str) -> str:
+    """The loop of `Step` and `Update`, with what the plan takes of them."""
+    half = precision in ("bf16", "fp16")
+    copies = half and plan.weights == "half-with-copy"
+    updates = plan.optimizer != "none"
+    scales = updates and precision == "fp16" and plan.weights != "half"
+    updated = "copies" if copies else "trained"
+    lines = [
+        'if __name__ == "__main__":',
+        '    device = "cuda" if torch.cuda.is_available() else "cpu"',
+        "    given = tensors(device)",
+        "    trained = [tensor for tensor in given if tensor.requires_grad]",
+    ]
+    if copies and updates:
+        lines.append("    copies = [tensor.detach().float() for tensor in trained]")
+    if updates:
+        lines.append(f"    optimizer = {_optimizer(plan, updated)}")
+    if scales:
+        lines.append("    scaler = torch.amp.GradScaler(device, init_scale=64.0)")
+    outputs = "scaler.scale(outputs)" if scales else "outputs"
+    one_pass = [
+        "with CONTEXT:",
+        "    outputs = [output for output in forward(*given) if output.requires_grad]",
+        f"torch.autograd.backward({outputs}, [torch.ones_like(output) for output in outputs])",
+    ]
+    loop = ["begin = time.perf_counter()"]
+    if plan.accumulate > 1:
+        loop += [f"for _ in range({plan.accumulate}):", *(f"    {line}" for line in one_pass)]
+    else:
+        loop += one_pass
+    if updates:
+        if copies:
+            loop += [
+                "for copy, tensor in zip(copies, trained):",
+                "    copy.grad = None if tensor.grad is None else tensor.grad.float()",
+            ]
+        if plan.clips_norm:
+            loop += ["scaler.unscale_(optimizer)"] if scales else []
+            loop += [f"torch.nn.utils.clip_grad_norm_({updated}, 1.0)"]
+        loop += ["scaler.step(optimizer)", "scaler.update()"] if scales else ["optimizer.step()"]
+        if copies:
+            loop += [
+                "with torch.no_grad():",
+                "    for copy, tensor in zip(copies, trained):",
+                "        tensor.copy_(copy)",
+            ]
+    loop += ["for tensor in trained:"]
+    if plan.adds_gradients:
+        loop += ["    if tensor.grad is not None:", "        tensor.grad.zero_()"]
+    else:
+        loop += ["    tensor.grad = None"]
+    loop += [
+        'if device == "cuda":',
+        "    torch.cuda.synchronize()",
+        'print(f"step {step + 1}: {1e3 * (time.perf_counter() - begin):.2f} ms")',
+    ]
+    lines = [*lines, "COMPILED    for step in range(10):", *(f"        {line}" for line in loop)]
+    return "\n".join(lines) + "\n"
+
+
+def _optimizer(plan: Plan, updated: str) -> str:
+    name, more = _optimizers[plan.optimizer]
+    # As `optimizer_of` starts it, so that it launches the same kernels.
+    kernels = "fused=True" if plan.optimizer_kernels == "fused" else None
+    if kernels is None:
+        kernels = f"foreach={plan.optimizer_kernels == 'foreach' and name != 'Adafactor'}"
+    return f"torch.optim.{name}({updated}, lr=1e-9, {kernels}{more})"
+
 
 _inference = '''if __name__ == "__main__":
     device = "cuda" if torch.cuda.is_available() else "cpu"
     given = tensors(device)
-    for step in range(10):
+COMPILED    for step in range(10):
         begin = time.perf_counter()
         with torch.no_grad(), CONTEXT:
             forward(*given)
