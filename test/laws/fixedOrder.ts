@@ -29,10 +29,8 @@ export function endsInOrderOf(other: StepWork, work: StepWork): readonly number[
   const traffic = inOrder(work.messages, jobs);
   const supply = work.input === undefined ? undefined : createInputSupply(work.input);
   const laid: SimulatedStep[] = [];
-  for (let step = 0; step < steps; step += 1) {
-    const start = laid.at(-1)?.end ?? 0;
-    laid.push(simulateStep({ ...work, slowing: [] }, orderOf(work), traffic, supply, laid, start));
-  }
+  const line = { work: { ...work, slowing: [] }, order: orderOf(work), traffic, supply };
+  for (let step = 0; step < steps; step += 1) laid.push(simulateStep(line, laid));
   return laid.map(({ end }) => end);
 }
 

@@ -14,15 +14,12 @@ export interface GpuStream {
     moved: Float64Array,
     ends: Float64Array,
   ) => void;
-  /**
-   * Runs kernels of like size, so many of them: one runs while the next is launched. Gives by how much they move the end.
-   */
-  readonly runAlike: (device: number, host: number, launches: number) => number;
-  /**
-   * The host launches nothing before `time`. Gives until when it could have waited without the kernels that come next, as
-   * `runAlike` takes them, ending later.
-   */
-  readonly holdHost: (time: number, device: number, host: number, launches: number) => number;
+  /** Runs kernels of like size: one runs while the next is launched. Gives by how much they move the end. */
+  readonly runAlike: (kernels: AlikeKernels) => number;
+  /** The host launches nothing before `time`. */
+  readonly holdHost: (time: number) => void;
+  /** Until when the host could wait without kernels that come next ending later. */
+  readonly harmlessWait: (kernels: AlikeKernels) => number;
   /**
    * The next piece, which takes the host `host` to launch, waits until `time`. Gives when it could have started without
    * that; what the host holds it up counts to the piece.
@@ -32,6 +29,13 @@ export interface GpuStream {
   readonly hostTime: () => number;
   /** By how much its work took longer than by itself. */
   readonly slowedTime: () => number;
+}
+
+/** Kernels of like size, `launches` of them: their time on the GPU, and the host's time to launch them all. */
+export interface AlikeKernels {
+  readonly device: number;
+  readonly host: number;
+  readonly launches: number;
 }
 
 /** What slows kernels. */
@@ -59,7 +63,7 @@ export function createGpuStream(from: number, launchFrom: number, slowing?: Slow
     /** Waiting for the host that came before a wait for a message, of the next piece. */
     heldUp: 0,
   };
-  const endOfAlike = (device: number, host: number, launches: number): number =>
+  const endOfAlike = ({ device, host, launches }: AlikeKernels): number =>
     Math.max(
       Math.max(state.computed, state.launched + host / launches) + device,
       state.launched + host + device / launches,
@@ -96,8 +100,9 @@ export function createGpuStream(from: number, launchFrom: number, slowing?: Slow
       state.hostTime += idle;
       state.slowedTime += slowed;
     },
-    runAlike: (device, host, launches) => {
-      const end = endOfAlike(device, host, launches);
+    runAlike: (kernels) => {
+      const { device, host } = kernels;
+      const end = endOfAlike(kernels);
       state.launched += host;
       // Sums in another order may differ in their last digits.
       state.hostTime += Math.max(0, end - device - state.computed);
@@ -106,9 +111,12 @@ export function createGpuStream(from: number, launchFrom: number, slowing?: Slow
       state.computed = end;
       return moved;
     },
-    holdHost: (time, device, host, launches) => {
+    holdHost: (time) => {
       state.launched = Math.max(state.launched, time);
-      const end = endOfAlike(device, host, launches);
+    },
+    harmlessWait: (kernels) => {
+      const { device, host, launches } = kernels;
+      const end = endOfAlike(kernels);
       return Math.min(end - device - host / launches, end - host - device / launches);
     },
     waitUntil: (time, host) => {

@@ -43,9 +43,10 @@ export function steadyState(work: StepWork, isRecorded = false): SteadyState {
     isRecorded,
   });
   const supply = work.input === undefined ? undefined : createInputSupply(work.input);
+  const line = { work, order, traffic, supply };
   const steps: SimulatedStep[] = [];
   const lay = (): SimulatedStep => {
-    const step = simulateStep(work, order, traffic, supply, steps, steps.at(-1)?.end ?? 0);
+    const step = simulateStep(line, steps);
     steps.push(step);
     return step;
   };
