@@ -157,3 +157,11 @@ test.each<[Record<string, string>, string]>([
       .join(),
   ).toContain(text);
 });
+
+test('a single GPU that copies all is why the efficiency is over 100 %', () => {
+  const { scalingEfficiency, efficiencyNotes } = totals('pytorch-fsdp', fsdpOffload, { gpus: 8, batch: 64 });
+  expect(scalingEfficiency).toBeGreaterThan(1.005);
+  expect(efficiencyNotes[0]).toMatch(
+    /^over 100 %, because a single GPU copies all state to and from its host, and waits \S+ m?s for it; here each waits \S+ [mµ]?s$/,
+  );
+});

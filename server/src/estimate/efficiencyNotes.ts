@@ -18,9 +18,14 @@ export function efficiencyNotes(plan: StepPlan, here: StepTimes, alone: StepTime
 const noticed = 0.005;
 
 /** On many GPUs the update may be less, and the host further ahead, than on one. */
-function whyAbove({ exchange }: StepPlan, here: StepTimes, alone: StepTimes): string {
+function whyAbove({ exchange, ownExchange }: StepPlan, here: StepTimes, alone: StepTimes): string {
+  const shorter = alone.step - here.step;
+  if (ownExchange !== undefined && alone.exposedTime - here.exposedTime >= most * shorter) {
+    const [own, waits] = [formatTime(alone.exposedTime), formatTime(here.exposedTime)];
+    return `over 100 %, because a single GPU copies all state to and from its host, and waits ${own} for it; here each waits ${waits}`;
+  }
   const updating = alone.updateTime - here.updateTime;
-  if (updating < most * (alone.step - here.step)) {
+  if (updating < most * shorter) {
     const [waits, own] = [formatTime(here.hostTime), formatTime(alone.hostTime)];
     return `over 100 %, because the host launches ahead while messages are in flight: the GPU waits ${waits} for it, and ${own} on a single GPU`;
   }
