@@ -157,6 +157,8 @@ export interface Update {
   readonly hostWaits?: boolean;
   /** Read and written in the memory of the host, where the optimizer runs there; left out, it runs on the GPU. */
   readonly hostBytes?: Bytes;
+  /** Where several processes run on a node, each computes with one thread there; left out, with its share of the cores. */
+  readonly hostIsOneThread?: true;
   /** Optimizer state kept between steps, and what of it is of one tensor. */
   readonly stateBytes: Bytes;
   readonly stateBytesOf: (tensor: UpdatedTensor) => number;

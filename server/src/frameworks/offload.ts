@@ -91,7 +91,13 @@ export function updateOnHost(
     held,
     isFused,
     beside = 0,
-  }: { readonly held: HeldWeights; readonly isFused: boolean; readonly beside?: number },
+    isOneThread = false,
+  }: {
+    readonly held: HeldWeights;
+    readonly isFused: boolean;
+    readonly beside?: number;
+    readonly isOneThread?: boolean;
+  },
 ): Update {
   // torch/optim/optimizer.py, `_default_to_fused_or_foreach`: lists are the default on accelerators alone.
   const kernels = isFused ? 'fused' : 'loop';
@@ -101,6 +107,7 @@ export function updateOnHost(
     kernels: [],
     hostWaits: true,
     hostBytes: bytes(optimizer === 'none' ? 0 : passes + beside * sizes.elements),
+    ...(isOneThread ? { hostIsOneThread: true } : {}),
     stateBytes: bytes(0),
     stateBytesOf: () => 0,
     temporaryBytes: bytes(0),

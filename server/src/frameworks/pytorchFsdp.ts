@@ -92,6 +92,8 @@ export const pytorchFsdp: FrameworkEntry = {
         updateOnHost(optimizer, precision, sizes, {
           held: heldOnHost(options, precision),
           isFused: options.get('optimizer-kernels') === 'fused',
+          // torchrun sets OMP_NUM_THREADS to 1 where a node has several processes (torch/distributed/run.py, `config_from_args`).
+          isOneThread: true,
         }),
     }),
     exchangeInInference: (parameters, group) =>

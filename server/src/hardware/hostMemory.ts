@@ -16,6 +16,16 @@ export function hostMemoryRate(host: Pick<Host, 'memoryBandwidth'> | undefined):
 }
 
 /**
+ * Of a process with one thread. STREAM Triad of one thread: 12.2 GB/s on a Xeon 8176, 18.6 on a Xeon E5-2699 v4 and 27.5 on an
+ * EPYC 7601 (AnandTech, "Sizing Up Servers: Intel's Skylake-SP Xeon versus AMD's EPYC 7000", 2017).
+ */
+export const rateOfThread: Estimate<BytesPerSecond> = {
+  middle: bytesPerSecond(18.6e9),
+  low: bytesPerSecond(12.2e9),
+  high: bytesPerSecond(27.5e9),
+};
+
+/**
  * Of the peak: STREAM (McCalpin) reaches four fifths on servers of two sockets with all threads. A process whose memory lies on
  * one socket has half of it.
  */

@@ -8,10 +8,10 @@ import { eagerLaunch, launchWithoutAutograd, leanLaunch } from '../../frameworks
 import { resolveFramework } from '../../frameworks/registry.ts';
 import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
 import { findGpu } from '../../hardware/gpus.ts';
-import { hostMemoryRate } from '../../hardware/hostMemory.ts';
+import { hostMemoryRate, rateOfThread } from '../../hardware/hostMemory.ts';
 import type { KernelWork } from '../../hardware/kernelWork.ts';
 import { floatAt } from '../../model/at.ts';
-import { type Estimate, estimateOf } from '../../model/estimate.ts';
+import { type Bound, type Estimate, estimateOf } from '../../model/estimate.ts';
 import { lazy } from '../../model/lazy.ts';
 import type { LayerMeasurements } from '../../model/measurement.ts';
 import type { Optimizer, Scenario } from '../../model/scenario.ts';
@@ -258,25 +258,34 @@ function predictStep(training: TrainingGraph, scenario: Scenario, cluster: Clust
 /** `sharing`: GPUs of a node, whose processes share the memory of the host. */
 function updateTimesOf(
   { gpu, host }: ClusterProfile,
-  { kernels, hostWork = 0, hostWaits = false, hostBytes }: Update,
+  { kernels, hostWork = 0, hostWaits = false, hostBytes, hostIsOneThread }: Update,
   sharing: number,
 ): UpdateTimes {
   return {
     ...kernelTimes(gpu, asUpdate(kernels)),
     hostLaunches: kernels.reduce((launches, kernel) => launches + kernel.launches, hostWork),
     hostWaits,
-    ...(hostBytes === undefined ? {} : { onHost: hostPassTime(host, hostBytes * sharing) }),
+    ...(hostBytes === undefined
+      ? {}
+      : {
+          onHost: hostPassTime(host, hostBytes, sharing, hostIsOneThread === true && sharing > 1),
+        }),
   };
 }
 
-/** The faster the memory, the sooner: its low rate gives the high time. */
-function hostPassTime(host: ClusterProfile['host'], size: number): Estimate<Seconds> {
+/** Of one of the processes that share the memory. The faster the memory, the sooner: its low rate gives the high time. */
+function hostPassTime(
+  host: ClusterProfile['host'],
+  size: number,
+  sharing: number,
+  isOneThread: boolean,
+): Estimate<Seconds> {
   const rate = hostMemoryRate(host);
-  return {
-    middle: seconds(size / rate.middle),
-    low: seconds(size / rate.high),
-    high: seconds(size / rate.low),
+  const timeAt = (bound: Bound): Seconds => {
+    const share = rate[bound] / sharing;
+    return seconds(size / (isOneThread ? Math.min(share, rateOfThread[bound]) : share));
   };
+  return { middle: timeAt('middle'), low: timeAt('high'), high: timeAt('low') };
 }
 
 /** Kernels of an update, which machines are measured by apart from others of their kind. */
