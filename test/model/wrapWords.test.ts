@@ -29,7 +29,7 @@ it('loses no word, and has no line that a word could still join', () => {
 
 it.each([
   ['/layers/layers.2/blocks/blocks.1/mlp/fc2', 24, '…/blocks.1/mlp/fc2'],
-  ['layers[*].attention.q_proj', 12, '….q_proj'],
+  ['layers[*].attention.q_proj', 12, '…q_proj'],
   ['a_name_without_modules', 8, '…modules'],
   ['short', 8, 'short'],
 ])('the end of %s in %i characters is cut between modules', (text, most, expected) => {
