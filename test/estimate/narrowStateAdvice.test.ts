@@ -4,18 +4,7 @@ import { expect, test } from 'vitest';
 import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
-
-/** 24 matrices of 8,192 × 8,192: 1.61 billion parameters, 6.0 GiB in fp32. */
-const wide = `
-dims: { batch: 1 }
-inputs: { x: "float32[batch, 8192]" }
-blocks:
-  part:
-    - fc: Linear(8192, 8192, bias=False)
-    - act: ReLU()
-layers:
-  - body: part() * 24
-`;
+import { wide } from '../support/wideSpec.ts';
 
 const costOf = (request: ScenarioRequest) => {
   const { cost } = estimateModel(openLayerSpec(wide, 'wide.layers.yaml'), [

@@ -5,19 +5,10 @@ import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import { findCluster } from '../../server/src/hardware/clusters.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
+import { wide } from '../support/wideSpec.ts';
 
-/** 24 matrices of 8,192 × 8,192. */
+/** Parameters of `wide`. */
 const count = 24 * 8192 ** 2;
-const wide = `
-dims: { batch: 1 }
-inputs: { x: "float32[batch, 8192]" }
-blocks:
-  part:
-    - fc: Linear(8192, 8192, bias=False)
-    - act: ReLU()
-layers:
-  - body: part() * 24
-`;
 
 const estimate = (name: string, options: Record<string, string>, request: ScenarioRequest = {}) =>
   estimateModel(openLayerSpec(wide, 'wide.layers.yaml'), [

@@ -4,19 +4,10 @@ import { expect, test } from 'vitest';
 import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
+import { wide } from '../support/wideSpec.ts';
 
-/** 24 matrices of 8,192 × 8,192: 6.0 GiB of gradients in fp32, 256 MiB each. */
+/** Bytes of one gradient in fp32. */
 const matrix = 4 * 8192 ** 2;
-const wide = `
-dims: { batch: 1 }
-inputs: { x: "float32[batch, 8192]" }
-blocks:
-  part:
-    - fc: Linear(8192, 8192, bias=False)
-    - act: ReLU()
-layers:
-  - body: part() * 24
-`;
 /** The matrix of the first and the last layer is one. */
 const shared = `
 dims: { batch: 1 }

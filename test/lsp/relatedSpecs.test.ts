@@ -44,7 +44,7 @@ function looking({ open = [], included = {}, folders = [], files = {}, entries =
 
 const file = (name: string): FolderEntry => ({ name, isFolder: false });
 const folder = (name: string): FolderEntry => ({ name, isFolder: true });
-const own = 'file:///work/nets/own.layers.yaml';
+const own = 'file:///home/ann/nets/own.layers.yaml';
 const including = (path: string): string => `include: [${path}]\n`;
 
 describe('open texts', () => {
@@ -52,9 +52,9 @@ describe('open texts', () => {
     const { open } = looking({
       open: [
         [own, 'layer-spec', 'own'],
-        ['file:///work/other.layers.yml', 'yaml', 'other'],
-        ['file:///work/notes.yaml', 'yaml', 'notes'],
-        ['file:///work/graph.onnxtxt', 'onnx-text', 'graph'],
+        ['file:///home/ann/other.layers.yml', 'yaml', 'other'],
+        ['file:///home/ann/notes.yaml', 'yaml', 'notes'],
+        ['file:///home/ann/graph.onnxtxt', 'onnx-text', 'graph'],
       ],
       included: {
         [own]: [
@@ -62,17 +62,17 @@ describe('open texts', () => {
           // No address, as an absolute path has none beside a file.
           { path: '/etc/blocks.layers.yaml', text: 'absolute' },
         ],
-        'file:///work/notes.yaml': [{ path: 'never.layers.yaml', text: 'never' }],
+        'file:///home/ann/notes.yaml': [{ path: 'never.layers.yaml', text: 'never' }],
       },
     });
     const { self, texts, resolve } = open(own);
     expect(self).toBe(own);
     expect(texts).toEqual([
       { address: own, text: 'own' },
-      { address: 'file:///work/blocks.layers.yaml', text: 'blocks' },
-      { address: 'file:///work/other.layers.yml', text: 'other' },
+      { address: 'file:///home/ann/blocks.layers.yaml', text: 'blocks' },
+      { address: 'file:///home/ann/other.layers.yml', text: 'other' },
     ]);
-    expect(resolve(own, 'a.layers.yaml')).toBe('file:///work/nets/a.layers.yaml');
+    expect(resolve(own, 'a.layers.yaml')).toBe('file:///home/ann/nets/a.layers.yaml');
   });
 });
 
@@ -83,9 +83,9 @@ describe('everywhere', () => {
   test('looks below the folder of the workspace, but into no folder of tools', async () => {
     const workspace: Workspace = {
       open: [[own, 'layer-spec', 'own']],
-      folders: ['file:///work', 'file:///elsewhere'],
+      folders: ['file:///home/ann', 'file:///elsewhere'],
       entries: {
-        'file:///work': [
+        'file:///home/ann': [
           file('a.layers.yaml'),
           file('B.LAYERS.YML'),
           file('c.yaml'),
@@ -96,15 +96,15 @@ describe('everywhere', () => {
           folder('__pycache__'),
           folder('my_node_modules'),
         ],
-        'file:///work/my_node_modules': [file('f.layers.yaml')],
-        'file:///work/.git': [file('g.layers.yaml')],
+        'file:///home/ann/my_node_modules': [file('f.layers.yaml')],
+        'file:///home/ann/.git': [file('g.layers.yaml')],
       },
       files: {
-        'file:///work/a.layers.yaml': '',
-        'file:///work/B.LAYERS.YML': '',
-        'file:///work/c.yaml': '',
-        'file:///work/my_node_modules/f.layers.yaml': '',
-        'file:///work/.git/g.layers.yaml': '',
+        'file:///home/ann/a.layers.yaml': '',
+        'file:///home/ann/B.LAYERS.YML': '',
+        'file:///home/ann/c.yaml': '',
+        'file:///home/ann/my_node_modules/f.layers.yaml': '',
+        'file:///home/ann/.git/g.layers.yaml': '',
       },
     };
     const found = looking(workspace);
@@ -112,15 +112,15 @@ describe('everywhere', () => {
     expect(texts.map(({ address }) => address).toSorted()).toEqual(
       [
         own,
-        'file:///work/B.LAYERS.YML',
-        'file:///work/a.layers.yaml',
-        'file:///work/my_node_modules/f.layers.yaml',
+        'file:///home/ann/B.LAYERS.YML',
+        'file:///home/ann/a.layers.yaml',
+        'file:///home/ann/my_node_modules/f.layers.yaml',
       ].toSorted(),
     );
     expect(found.listed).toEqual([
-      'file:///work',
-      'file:///work/e.layers.yaml',
-      'file:///work/my_node_modules',
+      'file:///home/ann',
+      'file:///home/ann/e.layers.yaml',
+      'file:///home/ann/my_node_modules',
     ]);
     expect(found.closed.toSorted()).toEqual(found.read.toSorted());
   });
@@ -128,31 +128,31 @@ describe('everywhere', () => {
   test('looks in the folder of the file where no workspace holds it', async () => {
     const found = looking({ folders: ['file:///elsewhere'] });
     await found.everywhere(own);
-    expect(found.listed).toEqual(['file:///work/nets']);
+    expect(found.listed).toEqual(['file:///home/ann/nets']);
   });
 
   test('follows what is included, also in circles and outside the folder', async () => {
     expect(
       await addresses({
-        folders: ['file:///work/nets'],
+        folders: ['file:///home/ann/nets'],
         open: [[own, 'layer-spec', including('../shared/a.layers.yaml')]],
         files: {
-          'file:///work/shared/a.layers.yaml': including('b.layers.yaml'),
-          'file:///work/shared/b.layers.yaml': including('a.layers.yaml'),
+          'file:///home/ann/shared/a.layers.yaml': including('b.layers.yaml'),
+          'file:///home/ann/shared/b.layers.yaml': including('a.layers.yaml'),
         },
       }),
-    ).toEqual([own, 'file:///work/shared/a.layers.yaml', 'file:///work/shared/b.layers.yaml']);
+    ).toEqual([own, 'file:///home/ann/shared/a.layers.yaml', 'file:///home/ann/shared/b.layers.yaml']);
   });
 
   test('takes what is open as it is there, and reads no file for it', async () => {
     const found = looking({
-      folders: ['file:///work/nets'],
-      entries: { 'file:///work/nets': [file('own.layers.yaml'), file('gone.layers.yaml')] },
+      folders: ['file:///home/ann/nets'],
+      entries: { 'file:///home/ann/nets': [file('own.layers.yaml'), file('gone.layers.yaml')] },
       open: [[own, 'layer-spec', 'as it is typed']],
       files: { [own]: 'as it was saved' },
     });
     expect((await found.everywhere(own)).texts).toEqual([{ address: own, text: 'as it is typed' }]);
-    expect(found.read).toEqual(['file:///work/nets/gone.layers.yaml']);
+    expect(found.read).toEqual(['file:///home/ann/nets/gone.layers.yaml']);
   });
 
   /** A layer spec is read up to 1 MiB. */
@@ -161,22 +161,22 @@ describe('everywhere', () => {
     [2 ** 20 + 1, 0],
   ])('of a file of %i bytes, %i is read', async (size, count) => {
     const found = looking({
-      folders: ['file:///work/nets'],
-      entries: { 'file:///work/nets': [file('long.layers.yaml')] },
-      files: { 'file:///work/nets/long.layers.yaml': '#'.repeat(size) },
+      folders: ['file:///home/ann/nets'],
+      entries: { 'file:///home/ann/nets': [file('long.layers.yaml')] },
+      files: { 'file:///home/ann/nets/long.layers.yaml': '#'.repeat(size) },
     });
     expect((await found.everywhere(own)).texts).toHaveLength(count);
-    expect(found.closed).toEqual(['file:///work/nets/long.layers.yaml']);
+    expect(found.closed).toEqual(['file:///home/ann/nets/long.layers.yaml']);
   });
 
   test('looks at 500 specs, and lists no more folders once it knows of so many', async () => {
     const names = (count: number, from: number) =>
       Array.from({ length: count }, (_, index) => file(`${from + index}.layers.yaml`));
     const entriesOf = (count: number): Workspace => ({
-      folders: ['file:///work/nets'],
+      folders: ['file:///home/ann/nets'],
       entries: {
-        'file:///work/nets': [...names(count, 0), folder('more')],
-        'file:///work/nets/more': names(2, 1000),
+        'file:///home/ann/nets': [...names(count, 0), folder('more')],
+        'file:///home/ann/nets/more': names(2, 1000),
       },
     });
     const few = looking(entriesOf(499));
@@ -189,9 +189,9 @@ describe('everywhere', () => {
 
   test('looks into 2,000 folders', async () => {
     const found = looking({
-      folders: ['file:///work/nets'],
+      folders: ['file:///home/ann/nets'],
       entries: {
-        'file:///work/nets': Array.from({ length: 2100 }, (_, index) => folder(`${index}`)),
+        'file:///home/ann/nets': Array.from({ length: 2100 }, (_, index) => folder(`${index}`)),
       },
     });
     await found.everywhere(own);

@@ -26,7 +26,7 @@ import {
 } from './exchange.ts';
 import type { FrameworkEntry } from './frameworkEntry.ts';
 import type { Gradient } from './gradient.ts';
-import { hostCopy, largestOfGradients, updateOnHost, withHostCopies } from './offload.ts';
+import { hostCopy, largestOfGradients, updateOnHost, updatesOnHost, withHostCopies } from './offload.ts';
 import { fromZero, oneOf, positiveNumber } from './options.ts';
 import { packBuckets, packWithin } from './packBuckets.ts';
 import { both, copyIntoBuffer } from './pytorch/gradientHandling.ts';
@@ -121,15 +121,12 @@ export const deepspeedZero: FrameworkEntry = {
 function contradiction(options: ReadonlyMap<string, string>): string | undefined {
   if (options.get('grad-accum-dtype') === 'fp32' && options.get('stage') !== '1')
     return '`grad-accum-dtype=fp32` is costed with stage 1; set `stage=1`';
-  if (options.get('grad-accum-dtype') === 'fp32' && offloads(options))
+  if (options.get('grad-accum-dtype') === 'fp32' && updatesOnHost(options))
     return '`offload-optimizer=cpu` is costed with gradients of the dtype of the model; leave `grad-accum-dtype` out';
-  if (options.get('offload-param') === 'cpu' && !(offloads(options) && options.get('stage') === '3'))
+  if (options.get('offload-param') === 'cpu' && !(updatesOnHost(options) && options.get('stage') === '3'))
     return '`offload-param=cpu` is costed with stage 3 and `offload-optimizer=cpu`; set both';
   return undefined;
 }
-
-const offloads = (options: ReadonlyMap<string, string>): boolean =>
-  options.get('offload-optimizer') === 'cpu';
 
 function zero(options: ReadonlyMap<string, string>): FrameworkBehaviour {
   return {
@@ -145,13 +142,13 @@ function zero(options: ReadonlyMap<string, string>): FrameworkBehaviour {
       );
     },
     exchange: (gradients, group) => {
-      if (offloads(options)) return offloaded(gradients, group, options);
+      if (updatesOnHost(options)) return offloaded(gradients, group, options);
       if (group.gpus === 1) return noExchange;
       return options.get('stage') === '3'
         ? shardedParameters(gradients, group, options)
         : shardedGradients(gradients, group, options);
     },
-    ...(offloads(options) && {
+    ...(updatesOnHost(options) && {
       update: (optimizer, precision, sizes) =>
         updateOnHost(optimizer, precision, sizes, {
           held: { bytesPerElement: 4, copied: false, clipped: false },

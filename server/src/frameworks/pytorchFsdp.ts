@@ -15,7 +15,7 @@ import { noExchange, type WorkerGroup } from './exchange.ts';
 import type { FrameworkEntry } from './frameworkEntry.ts';
 import { type FullSharding, fsdpExchange, fsdpInference } from './fsdpExchange.ts';
 import { freeLayout } from './layoutRules.ts';
-import { updateOnHost } from './offload.ts';
+import { updateOnHost, updatesOnHost } from './offload.ts';
 import { oneOf } from './options.ts';
 import { flattenGradients } from './pytorch/gradientHandling.ts';
 import type { HeldWeights } from './pytorch/optimizerUpdate.ts';
@@ -70,7 +70,7 @@ export const pytorchFsdp: FrameworkEntry = {
     ...eagerOptions,
   ],
   contradiction: (options) =>
-    offloads(options) && options.get('gradients') !== 'new'
+    updatesOnHost(options) && options.get('gradients') !== 'new'
       ? '`cpu-offload` adds gradients up on the host; leave `gradients` out'
       : undefined,
   create: (options) => ({
@@ -84,10 +84,10 @@ export const pytorchFsdp: FrameworkEntry = {
         shards: options.get('sharding') === 'hybrid' ? group.gpusPerNode : group.gpus,
       }),
     exchange: (gradients, group) =>
-      group.gpus === 1 && !offloads(options)
+      group.gpus === 1 && !updatesOnHost(options)
         ? noExchange
         : fsdpExchange(gradients, group, shardingOf(options, group)),
-    ...(offloads(options) && {
+    ...(updatesOnHost(options) && {
       update: (optimizer, precision, sizes) =>
         updateOnHost(optimizer, precision, sizes, {
           held: heldOnHost(options, precision),
@@ -104,8 +104,6 @@ export const pytorchFsdp: FrameworkEntry = {
   }),
 };
 
-const offloads = (options: ReadonlyMap<string, string>): boolean => options.get('cpu-offload') === 'true';
-
 const heldOnHost = (options: ReadonlyMap<string, string>, precision: Precision): HeldWeights => ({
   bytesPerElement: eagerPytorch(options, false).weightBytesPerElement(precision),
   copied: options.get('weights') === 'half-with-copy',
@@ -120,7 +118,7 @@ const shardingOf = (options: ReadonlyMap<string, string>, group: WorkerGroup): F
     parameterBytesPerElement: bytesPerElementOf(options.get('communication-dtype'), group),
     gradientBytesPerElement: gradientBytesPerElementOf(options, group),
     backwardPrefetch: prefetch === 'post' || prefetch === 'none' ? prefetch : 'pre',
-    ...(offloads(options) ? { onHost: heldOnHost(options, group.precision).bytesPerElement } : {}),
+    ...(updatesOnHost(options) ? { onHost: heldOnHost(options, group.precision).bytesPerElement } : {}),
   };
 };
 

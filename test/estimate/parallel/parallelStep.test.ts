@@ -9,6 +9,7 @@ import type {
   ScenarioRequest,
 } from '../../../server/src/model/scenario.ts';
 import { finish } from '../../../server/src/model/steps.ts';
+import { oneWorker } from '../../support/oneWorker.ts';
 import { openGraph } from '../../support/savedActivations.ts';
 
 const path = 'samples/tinyllama.layers.yaml';
@@ -30,20 +31,6 @@ const costOf = (parallel: ScenarioRequest['parallel'], request: ScenarioRequest 
   return cost;
 };
 
-const one: ParallelScenario = {
-  tensor: 1,
-  pipeline: 1,
-  chunks: 1,
-  sequence: false,
-  gathered: 'keep',
-  context: 1,
-  contextExchange: 'ring',
-  expert: 1,
-  expertImbalance: 1,
-  schedule: '1f1b',
-  stages: 'balanced',
-};
-
 /** The law of degree 1, on the same path as other degrees. */
 test.each<FrameworkChoice>([
   { name: 'pytorch-ddp', options: {} },
@@ -55,7 +42,7 @@ test.each<FrameworkChoice>([
   const { training, scenario, cluster, cost } = estimateModel(opened, [{ framework }, asked]);
   if (training === undefined || scenario === undefined || cluster === undefined)
     throw new Error('not costed');
-  const parallel = finish(estimateParallelStep(training, scenario, one, cluster));
+  const parallel = finish(estimateParallelStep(training, scenario, oneWorker, cluster));
   expect(parallel?.totals.time.step).toBe(cost?.totals.time.step);
   expect(parallel?.totals.time.range).toEqual(cost?.totals.time.range);
   expect(parallel?.totals.memory.peak).toBe(cost?.totals.memory.peak);
@@ -66,8 +53,8 @@ test.each<FrameworkChoice>([
 });
 
 test.each<ParallelScenario>([
-  { ...one, pipeline: 2 },
-  { ...one, pipeline: 2, tensor: 2 },
+  { ...oneWorker, pipeline: 2 },
+  { ...oneWorker, pipeline: 2, tensor: 2 },
 ])(
   'no more is exposed than is sent, also where messages slow the last backward: $pipeline × $tensor',
   (parallel) => {

@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { drawnGlance, glanceAt, limitSentence } from '../../../server/src/estimate/report/glance.ts';
 import type { Report } from '../../../server/src/estimate/report/report.ts';
+import { oneWorker } from '../../support/oneWorker.ts';
 import { smallReport } from '../../support/smallReport.ts';
 
 type Totals = Report['totals'];
@@ -92,19 +93,7 @@ describe('on several GPUs', () => {
     expect(rowOf('efficiency on 8 CPU nodes', { scenario: { device: 'CPU node' } })).toBeDefined();
   });
 
-  const layout = {
-    tensor: 2,
-    sequence: false,
-    gathered: 'keep',
-    context: 1,
-    contextExchange: 'ring',
-    expert: 1,
-    expertImbalance: 1,
-    pipeline: 2,
-    chunks: 1,
-    schedule: '1f1b',
-    stages: 'balanced',
-  } as const;
+  const layout = { ...oneWorker, tensor: 2, pipeline: 2 } as const;
   const parallel = (bubble: number): Report['parallel'] => ({
     replicas: 2,
     microBatches: 8,
