@@ -1,12 +1,10 @@
 /** Where gradients are in the way on one GPU: an update during backward, which frees each gradient when it is complete. */
 
 import { takesOption } from '../../frameworks/registry.ts';
-import { memoryOf } from '../memory/memoryOf.ts';
 import { runtimeReserve } from '../memory/reservedMemory.ts';
 import type { StepMemory } from '../memory/stepMemory.ts';
 import { passesOf, type StepPlan } from '../plan/stepPlan.ts';
-import { recost } from '../recost.ts';
-import { needsText } from './whatFits.ts';
+import { lessWithOption } from './whatFits.ts';
 
 const option = 'optimizer-in-backward';
 
@@ -18,13 +16,8 @@ export function inBackwardAdvice(plan: StepPlan, memory: StepMemory, batch: numb
   // Costing again takes as long as costing: not where gradients are a small part, nor where what stays does not fit.
   const stays = memory.parameters + memory.optimizerState + memory.communicationBuffers;
   if (memory.gradients < memory.capacity / 10 || stays > memory.capacity - runtimeReserve) return [];
-  const after = recost(plan, {
-    framework: { ...framework, options: { ...framework.options, [option]: 'true' } },
-  });
-  if (after === undefined) return [];
-  const less = memoryOf(after);
-  const needs = less.peak < memory.peak ? needsText(after, less, batch) : undefined;
-  return needs === undefined
+  const less = lessWithOption(plan, memory, batch, { [option]: 'true' });
+  return less === undefined
     ? []
-    : [`update each parameter during backward and free its gradient (${option}=true), which ${needs}`];
+    : [`update each parameter during backward and free its gradient (${option}=true), which ${less.needs}`];
 }

@@ -2,13 +2,11 @@
 
 import { takesOption } from '../../frameworks/registry.ts';
 import { formatPercent } from '../../model/format.ts';
-import { memoryOf } from '../memory/memoryOf.ts';
 import { runtimeReserve } from '../memory/reservedMemory.ts';
 import type { StepMemory } from '../memory/stepMemory.ts';
 import { timesOf } from '../plan/plannedTimes.ts';
 import type { StepPlan } from '../plan/stepPlan.ts';
-import { recost } from '../recost.ts';
-import { needsText } from './whatFits.ts';
+import { lessWithOption } from './whatFits.ts';
 
 /** Each with what it keeps in host memory, less before more. */
 const ways = [
@@ -35,15 +33,10 @@ export function offloadAdvice(
   const { option, value, what } = way;
   const staysOnGpu = option === 'offload-optimizer' ? memory.parameters : 0;
   if (staysOnGpu + memory.communicationBuffers > memory.capacity - runtimeReserve) return [];
-  const after = recost(plan, {
-    framework: { ...framework, options: { ...framework.options, [option]: value } },
-  });
-  if (after === undefined) return [];
-  const less = memoryOf(after);
-  const needs = less.peak < memory.peak ? needsText(after, less, batch) : undefined;
-  if (needs === undefined) return [];
-  const longer = step > 0 ? timesOf(after, 'middle').step / step - 1 : 0;
+  const less = lessWithOption(plan, memory, batch, { [option]: value });
+  if (less === undefined) return [];
+  const longer = step > 0 ? timesOf(less.after, 'middle').step / step - 1 : 0;
   return [
-    `keep ${what} in host memory (${option}=${value}), which ${needs} and takes ${formatPercent(Math.max(0, longer))} longer at the same batch`,
+    `keep ${what} in host memory (${option}=${value}), which ${less.needs} and takes ${formatPercent(Math.max(0, longer))} longer at the same batch`,
   ];
 }

@@ -2,12 +2,10 @@
 
 import { scoresForParts } from '../../frameworks/pytorch/scoresInParts.ts';
 import { hasOption, optionValues } from '../../frameworks/registry.ts';
-import { memoryOf } from '../memory/memoryOf.ts';
 import { runtimeReserve } from '../memory/reservedMemory.ts';
 import type { StepMemory } from '../memory/stepMemory.ts';
 import type { StepPlan } from '../plan/stepPlan.ts';
-import { recost } from '../recost.ts';
-import { needsText } from './whatFits.ts';
+import { lessWithOption } from './whatFits.ts';
 
 /** `batch`: the largest found that fits as it is. */
 export function scoresAdvice(plan: StepPlan, memory: StepMemory, batch: number): readonly string[] {
@@ -20,15 +18,10 @@ export function scoresAdvice(plan: StepPlan, memory: StepMemory, batch: number):
   const wide = 3 * 4 * scoresForParts(training);
   const stays = memory.parameters + memory.optimizerState + memory.communicationBuffers;
   if (wide < memory.peak / 20 || stays > memory.capacity - runtimeReserve) return [];
-  const after = recost(plan, {
-    framework: { ...framework, options: { ...framework.options, 'cross-entropy': 'fused-linear' } },
-  });
-  if (after === undefined) return [];
-  const less = memoryOf(after);
-  const needs = less.peak < memory.peak ? needsText(after, less, batch) : undefined;
-  return needs === undefined
+  const less = lessWithOption(plan, memory, batch, { 'cross-entropy': 'fused-linear' });
+  return less === undefined
     ? []
     : [
-        `compute the loss with its projection, part by part (cross-entropy=fused-linear, as Liger Kernel does), which ${needs}`,
+        `compute the loss with its projection, part by part (cross-entropy=fused-linear, as Liger Kernel does), which ${less.needs}`,
       ];
 }

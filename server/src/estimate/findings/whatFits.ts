@@ -1,11 +1,13 @@
 /** What of a step that is out of memory fits, as it is or otherwise. */
 
 import { formatBytes } from '../../model/format.ts';
+import type { FrameworkChoice } from '../../model/scenario.ts';
+import { memoryOf } from '../memory/memoryOf.ts';
 import { isLong, placeableBatch } from '../memory/placeableBatch.ts';
 import { runtimeReserve, withRuntime } from '../memory/reservedMemory.ts';
 import type { StepMemory } from '../memory/stepMemory.ts';
 import type { StepPlan } from '../plan/stepPlan.ts';
-import { fittingBatch } from '../recost.ts';
+import { fittingBatch, recost } from '../recost.ts';
 
 /** The largest batch found that is not out of memory itself; of a long step the largest whose tensors fit. */
 export function placeable(plan: StepPlan, memory: StepMemory, room: number): number {
@@ -24,4 +26,22 @@ export function needsText(after: StepPlan, memory: StepMemory, unchanged: number
   if (memory.peak <= room) return `needs ${formatBytes(withRuntime(memory.peak))}`;
   const batch = placeable(after, memory, room);
   return batch <= unchanged ? undefined : `lets a batch of ${batch} fit`;
+}
+
+/**
+ * The step with other options of its framework, and what it needs; `undefined` where that is not less memory. `batch`: the largest
+ * found that fits as it is.
+ */
+export function lessWithOption(
+  plan: StepPlan,
+  { peak }: Pick<StepMemory, 'peak'>,
+  batch: number,
+  options: FrameworkChoice['options'],
+): { readonly after: StepPlan; readonly needs: string } | undefined {
+  const { framework } = plan.scenario;
+  const after = recost(plan, { framework: { ...framework, options: { ...framework.options, ...options } } });
+  if (after === undefined) return undefined;
+  const less = memoryOf(after);
+  const needs = less.peak < peak ? needsText(after, less, batch) : undefined;
+  return needs === undefined ? undefined : { after, needs };
 }

@@ -56,7 +56,7 @@ export function inputWork(
     kind: 'copy',
     way: 'to GPU',
     bytes: bytes(inputBytes(training)),
-    sharing: Math.min(placement.gpusPerNode, cluster.host?.gpusPerHostLink?.value ?? 1),
+    sharing: 'as linked',
   }).time;
   const read = seconds(Math.max(knownPart(storage), knownPart(decoding)));
   return {
