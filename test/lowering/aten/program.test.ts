@@ -124,6 +124,51 @@ test.each<readonly [string, Readonly<Record<string, AtenArgument>>, readonly num
   if (writer !== undefined) expect(producerOf('Sigmoid')?.inputs[0]).toBe(producerOf('Relu')?.outputs[0]);
 });
 
+/** What autograd keeps of them in PyTorch 2.13: a tensor of `fill_` or `copy_` has all its elements, whatever is written into it. */
+test.each<readonly [string, string, readonly number[], readonly string[]]>([
+  ['copy_.default', 'src', [2, 4], ['Expand', 'Relu']],
+  ['copy_.default', 'src', [1, 4], ['Expand', 'Concat', 'Relu']],
+  ['copy_.default', 'src', [4], ['Expand', 'Concat', 'Relu']],
+  ['fill_.Tensor', 'value', [], ['Expand', 'Concat', 'Relu']],
+])('`%s` of %s %j is written out where it is broadcast', (call, source, shape, expected) => {
+  const given = program(
+    { x: ['float32', [2, 4]], y: ['float32', shape], all: ['float32', [2, 4]], z: ['float32', [2, 4]] },
+    [],
+    ['x', 'y'],
+    [node(call, 'all', { self: 'x', [source]: 'y' }), node('relu.default', 'z', { self: 'x' })],
+    ['z'],
+  );
+  const { model, structure } = lower(given);
+  expect(analyzeOnnx(model, structure).graph.operators.map(({ type }) => type)).toEqual(expected);
+});
+
+test('a number that is broadcast into a view is written once, into what is viewed', () => {
+  const row: AtenNode = {
+    ...node('select.int', 'row', {}),
+    arguments: new Map<string, AtenArgument>([
+      ['self', { kind: 'tensor', name: 'x' }],
+      ['dim', number(0)],
+      ['index', number(0)],
+    ]),
+  };
+  const given = program(
+    {
+      x: ['float32', [2, 4]],
+      y: ['float32', []],
+      row: ['float32', [4]],
+      all: ['float32', [4]],
+      z: ['float32', [2, 4]],
+    },
+    [],
+    ['x', 'y'],
+    [row, node('fill_.Tensor', 'all', { self: 'row', value: 'y' }), node('relu.default', 'z', { self: 'x' })],
+    ['z'],
+  );
+  const { model, structure } = lower(given);
+  const { operators } = analyzeOnnx(model, structure).graph;
+  expect(operators.filter(({ type, inputs }) => type === 'Concat' && inputs.length === 1)).toEqual([]);
+});
+
 test.each<readonly [string, number, Readonly<Record<string, AtenArgument>>]>([
   ['lstm_cell.default', 4, { hx: { kind: 'tensors', names: ['h', 'c'] } }],
   ['gru_cell.default', 3, { hx: { kind: 'tensor', name: 'h' } }],

@@ -5,6 +5,7 @@ import { type Dimension, divideExactly, equalDimensions, subtractDimensions } fr
 import { type ElementType, elementTypes, isFloatingPoint } from '../../model/elementType.ts';
 import type { GraphBuilder } from '../layer-spec/graphBuilder.ts';
 import { int, ints, type NodeAttributes, type Tensor } from '../layer-spec/layerDefinition.ts';
+import type { View } from './viewWrites.ts';
 
 /** Gives the results, or `undefined` where this call has no counterpart: its cost is then unknown, by its name. */
 export type LowerAten = (call: AtenCall) => readonly Tensor[] | undefined;
@@ -29,6 +30,8 @@ export class AtenCall {
     private readonly tensors: Pick<ReadonlyMap<string, Tensor>, 'get'>,
     /** Of each result, where the archive says it. */
     readonly results: readonly (ResultType | undefined)[],
+    /** Names of tensors that share the elements of others. */
+    private readonly views: Pick<ReadonlyMap<string, View>, 'has'> = new Map(),
   ) {
     this.path = node.modules.at(-1)?.path || (node.outputs[0] ?? '');
   }
@@ -45,6 +48,12 @@ export class AtenCall {
       if (given?.kind === 'tensor') return this.tensors.get(given.name);
     }
     return undefined;
+  }
+
+  /** Whether an operand shares its elements with another tensor: a write into it is one into that. */
+  isView(name: string): boolean {
+    const given = this.node.arguments.get(name);
+    return given?.kind === 'tensor' && this.views.has(given.name);
   }
 
   /** `undefined` where one of them is not known. */

@@ -27,7 +27,7 @@ export function lowerCall(
     return meta && { elementType: meta.elementType, shape: shapeOf(meta) };
   });
   const tensors = values.autocast === 'on' ? castOperands(lowering, node, values, types) : values.tensors;
-  const call = new AtenCall(node, graph, tensors, types);
+  const call = new AtenCall(node, graph, tensors, types, values.views);
   const results = resultsOf(lowering, call, tensors).map((given, index) => {
     const type = types[index];
     const result = isDetachedIn(lowering, node, index) ? call.detach(given) : given;

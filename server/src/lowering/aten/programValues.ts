@@ -11,7 +11,8 @@ import { isInPlace, type View, viewOf, writeBack } from './viewWrites.ts';
 export type Compute = (node: AtenNode) => readonly (Tensor | undefined)[];
 
 export class ProgramValues {
-  private readonly views = new Map<string, View>();
+  /** Of each tensor that shares the elements of another one, by which view of it. */
+  readonly views = new Map<string, View>();
   /** Views of what was written since: their elements are new. */
   private readonly stale = new Set<string>();
 

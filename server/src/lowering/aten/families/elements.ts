@@ -3,7 +3,7 @@
 import { elementTypes, isFloatingPoint } from '../../../model/elementType.ts';
 import { ownDomain } from '../../../operators/vocabulary/define.ts';
 import { int, type Tensor } from '../../layer-spec/layerDefinition.ts';
-import { type AtenCall, each, type LowerAten } from '../atenCall.ts';
+import { type AtenCall, each, type LowerAten, rankOf } from '../atenCall.ts';
 import { absoluteOfComplex } from './complexNumbers.ts';
 
 const unary =
@@ -206,12 +206,18 @@ const copiedWhole: LowerAten = (call) => {
   return self && (call.isStored(self) ? call.emit('Identity', [self]) : [self]);
 };
 
-/** What is written into a tensor, in its shape. */
+/**
+ * What is written into a tensor, in its shape; one number for every place where it is filled (aten/src/ATen/native/Fill.cpp). What is
+ * broadcast has elements of its own there. A write into a view is the write into what is viewed.
+ */
 const copied: LowerAten = (call) => {
-  const [self, source] = [call.tensor('self'), call.tensor('src')];
+  const [self, source] = [call.tensor('self'), call.tensor('src', 'value')];
   if (self?.elementType === undefined || source === undefined || call.shape === undefined) return undefined;
   const sizes = call.sizes(call.shape);
-  return sizes && call.emit('Expand', [call.cast(source, self.elementType), sizes]);
+  if (sizes === undefined) return undefined;
+  const written = call.emit('Expand', [call.cast(source, self.elementType), sizes]);
+  const isBroadcast = rankOf(source) < rankOf(call) || source.shape?.includes(1);
+  return isBroadcast && !call.isView('self') ? call.emit('Concat', written, { axis: int(0) }) : written;
 };
 
 const absolute: LowerAten = (call) => {
@@ -269,7 +275,7 @@ export const elementOperators: Readonly<Record<string, LowerAten>> = {
   // Of what is only put on a device it says the type that it has.
   ...each(['to.dtype_layout', '_to_copy.default'], converted),
   'clone.default': copiedWhole,
-  ...each(['copy_.default', 'copy.default'], copied),
+  ...each(['copy_.default', 'copy.default', 'fill_.Tensor', 'fill.Tensor'], copied),
   ...each(['alias.default', 'contiguous.default'], same),
   ...each(
     [

@@ -118,8 +118,8 @@ export const reductionOperators: Readonly<Record<string, LowerAten>> = {
   ...each(['amax.default', 'max.default'], reduction('ReduceMax')),
   ...each(['amin.default', 'min.default'], reduction('ReduceMin')),
   'logsumexp.default': reduction('ReduceLogSumExp'),
-  ...each(['any.default', 'any.dim', 'any.dims'], holds('ReduceMax')),
-  ...each(['all.default', 'all.dim', 'all.dims'], holds('ReduceMin')),
+  ...each(['any.default', 'any.dim', 'any.dims', '_is_any_true.default'], holds('ReduceMax')),
+  ...each(['all.default', 'all.dim', 'all.dims', '_is_all_true.default'], holds('ReduceMin')),
   'max.dim': extreme('ReduceMax', 'ArgMax'),
   'min.dim': extreme('ReduceMin', 'ArgMin'),
   // One kernel that finds a number and where it is.
