@@ -47,6 +47,8 @@ interface Part {
   readonly key: ScenarioKey;
   /** An option of the framework, a dimension, a member of a group. */
   readonly name?: string;
+  /** How a person writes it, where that is another: `cp-comm`. */
+  readonly written?: string;
   /** `bucket-mb=50`. */
   readonly text: string;
   /** What it is, in the words of its documentation. */
@@ -160,11 +162,13 @@ function members<Key extends 'dimensions' | 'thresholds' | 'input' | 'workers' |
       key === 'input'
         ? others.sampleBytes === undefined && others.decodeRate === undefined
         : Object.keys(others).length === 0;
-    const shown = typeof value === 'object' ? '' : `=${value}`;
+    const shown = typeof value === 'object' ? '' : `=${name === 'readRate' ? Number(value) / 1e9 : value}`;
+    const written = nameOf(name);
     return {
       key,
       name,
-      text: `${nameOf(name)}${shown}`,
+      written,
+      text: `${written}${shown}`,
       without: isEmpty ? omit(request, key) : { ...request, [key]: others },
     };
   });
@@ -187,12 +191,12 @@ function isFirst(
 }
 
 /** Another issue is about it, or the dims of a spec took the value when the graph was made. */
-const isSaid = ({ key, name, isDefault }: Part, { issues, opened }: ModelEstimate): boolean =>
+const isSaid = ({ key, name, written = name, isDefault }: Part, { issues, opened }: ModelEstimate): boolean =>
   isDefault === true ||
   (key === 'dimensions' && opened.selectedModel?.dims.some((dim) => dim.name.text === name) === true) ||
   issues.some(
     ({ scenarioKey, scenarioPart = name, message }) =>
-      scenarioKey === key && scenarioPart === name && (name === undefined || message.includes(name)),
+      scenarioKey === key && scenarioPart === name && (written === undefined || message.includes(written)),
   );
 
 /** Also where it is what the requests below ask for, or nobody: then it is granted. */
@@ -320,7 +324,7 @@ function circumstances({ scenario, cluster, opened }: ModelEstimate): readonly C
     scenario.optimizer === 'none' && {
       request: { optimizer: 'adamw' },
       now: 'without an optimizer',
-      where: 'with one',
+      where: 'with `optimizer: adamw`',
     },
   ];
   return found.filter((each) => each !== false && each !== undefined);
