@@ -87,6 +87,7 @@ describe('a result is stale', () => {
       'the model computes something else now',
     ],
     [{ freeze: ['fc'] }, 'the model computes something else now'],
+    [{ lora: { rank: 4, layers: ['fc'] } }, 'the model computes something else now'],
   ])('in the scenario %j', (request, text) => {
     expect(reason(spec, request)).toBe(text);
   });

@@ -45,6 +45,10 @@ const values: Readonly<Record<keyof typeof scenarioOptions, readonly (readonly [
     ['fp8', 'fp8'],
   ],
   freeze: [['*', 'freeze']],
+  lora: [
+    ['4', 'rank'],
+    ['rank=4,dropout=0.1', 'dropout'],
+  ],
   optimizer: [
     ['sgd', 'sgd'],
     ['none', 'none'],

@@ -1,5 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { readInputGroup, readRunGroup, readWorkersGroup } from '../../server/src/formats/scenarioGroups.ts';
+import {
+  readInputGroup,
+  readLoraGroup,
+  readRunGroup,
+  readWorkersGroup,
+} from '../../server/src/formats/scenarioGroups.ts';
 
 describe('groups of a scenario', () => {
   test.each([
@@ -32,6 +37,22 @@ describe('groups of a scenario', () => {
   });
 
   test.each([
+    ['16', { rank: 16 }],
+    [' rank = 16 ', { rank: 16 }],
+    ['16,dropout=0.05', { rank: 16, dropout: 0.05 }],
+    ['rank=8,layers=q_proj + *.v_proj', { rank: 8, layers: ['q_proj', '*.v_proj'] }],
+  ])('lora %s', (text, value) => {
+    expect(readLoraGroup(text)).toEqual({ value, problems: [] });
+  });
+
+  test.each([
+    [readLoraGroup, 'layers=q_proj', /needs `rank`, such as `rank=16`/],
+    [readLoraGroup, 'rank=1.5', /`rank` takes a whole number from 1, not "1.5"/],
+    [readLoraGroup, 'rank=0', /above 0/],
+    [readLoraGroup, 'rank=8,dropout=1', /`dropout` is a share of the elements: below 1/],
+    [readLoraGroup, 'rank=8,layers=q_proj+', /names with `\+` between them/],
+    [readLoraGroup, 'rank=8,layers=', /`layers` takes a name/],
+    [readLoraGroup, '8,r=2', /`r` is not part of `lora`; it takes rank, layers, dropout/],
     [readInputGroup, 'source=local', /needs `sample-bytes` or `decode-rate`/],
     [readInputGroup, 'sample-byte=1', /`sample-byte` is not part of `input`; did you mean `?sample-bytes/],
     [readInputGroup, 'sample-bytes=0', /takes a number above 0, not "0"/],

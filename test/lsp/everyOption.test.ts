@@ -252,6 +252,32 @@ const rows: readonly Row[] = [
     before: undefined,
     after: ['*'],
   },
+  // Two of three linear layers: the last one is the head.
+  {
+    option: 'lora',
+    given: 'rank=4',
+    setting: ['lora', { rank: 4 }],
+    of: ({ model: { parameters } }) => parameters,
+    before: 3 * 512 * 512,
+    after: 2 * 2 * 4 * 512,
+  },
+  {
+    option: 'lora',
+    given: 'rank=4,layers=fc',
+    setting: ['lora', { rank: 4, layers: 'fc' }],
+    beside: [['--lora', '4'], { lora: { rank: 4 } }],
+    of: ({ model: { parameters } }) => parameters,
+    before: 2 * 2 * 4 * 512,
+    after: 3 * 2 * 4 * 512,
+  },
+  {
+    option: 'lora',
+    given: 'rank=4,dropout=0.1',
+    setting: ['lora', { rank: 4, dropout: 0.1 }],
+    of: scenario('lora'),
+    before: undefined,
+    after: { rank: 4, dropout: 0.1 },
+  },
   {
     option: 'threshold',
     given: 'launch-bound=0.99',

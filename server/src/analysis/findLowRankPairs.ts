@@ -5,8 +5,9 @@
  * not which of them is trained.
  */
 
-import { type Graph, isKnownShape, type Operator } from '../model/graph.ts';
+import type { Graph } from '../model/graph.ts';
 import { hasTrait } from '../operators/operatorFacts.ts';
+import { type LinearProduct, linearProduct, mostSteps } from './linearProduct.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
 
 export interface LowRankPair {
@@ -30,49 +31,6 @@ export function findLowRankPairs({ graph }: ModelAnalysis): readonly LowRankPair
     if (left === undefined || right === undefined) return [];
     return pairOf(graph, left, right, products) ?? pairOf(graph, right, left, products) ?? [];
   });
-}
-
-/** A product of an activation and a stored matrix. */
-interface LinearProduct {
-  readonly input: string;
-  readonly output: string;
-  readonly weight: string;
-  readonly inputs: number;
-  readonly outputs: number;
-}
-
-function linearProduct(
-  graph: Graph,
-  { type, inputs, outputs, attributes }: Operator,
-): LinearProduct | undefined {
-  if (type !== 'MatMul' && type !== 'Gemm') return undefined;
-  const [input = '', weight = ''] = inputs;
-  const value = graph.values.get(weight);
-  if (value?.role !== 'parameter' && value?.role !== 'frozen') return undefined;
-  if (value.type.kind !== 'tensor' || !isKnownShape(value.type.shape)) return undefined;
-  const transB = attributes.get('transB');
-  const isTransposed = transB?.kind === 'int' && transB.value === 1;
-  const [rows, columns] = isTransposed ? value.type.shape.toReversed() : value.type.shape;
-  if (typeof rows !== 'number' || typeof columns !== 'number') return undefined;
-  return {
-    input,
-    output: outputs[0] ?? '',
-    weight: storedAs(graph, weight),
-    inputs: rows,
-    outputs: columns,
-  };
-}
-
-/** The parameter that a weight is another layout of. */
-function storedAs(graph: Graph, name: string): string {
-  let at = name;
-  for (let steps = 0; steps < mostSteps; steps += 1) {
-    const producer = graph.values.get(at)?.producer;
-    const source = producer === undefined ? undefined : graph.operators[producer]?.inputs[0];
-    if (source === undefined) return at;
-    at = source;
-  }
-  return at;
 }
 
 /** The product that a value is, behind what changes its size or adds a bias to it. */
@@ -133,5 +91,3 @@ function sourceOf(graph: Graph, name: string): string {
 
 /** A rank of a quarter of the sizes or more is a bottleneck, not an adapter. */
 const leastReduction = 4;
-
-const mostSteps = 6;

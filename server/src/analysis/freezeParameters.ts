@@ -5,12 +5,11 @@
  * and backward ends where nothing before it is trained (PyTorch, "Autograd mechanics", `requires_grad`).
  */
 
-import { matchesGlob } from '../model/glob.ts';
 import type { Graph } from '../model/graph.ts';
 import { memoizeRecent } from '../model/memoizeRecent.ts';
 import { isSameContent } from '../model/sameContent.ts';
 import type { ModelAnalysis, Parameter } from './modelAnalysis.ts';
-import { qualifiedName } from './moduleScope.ts';
+import { isInside, modulesAround, namesOf } from './parameterNames.ts';
 import { planCosting } from './planCosting.ts';
 
 export interface FrozenAnalysis {
@@ -53,28 +52,6 @@ export const freezeParameters = memoizeRecent(
   },
   isSameContent,
 );
-
-/** Whether a pattern matches a name, or what the name is inside of. */
-const isInside = (glob: string, name: string): boolean =>
-  [name, ...modulesAround(name)].some((candidate) => matchesGlob(glob, candidate));
-
-/** `encoder.0` and `encoder` of `encoder.0.weight`; `h[3]` and `h` of `h[3].fc`. */
-const modulesAround = (name: string): readonly string[] =>
-  [...name.matchAll(/[./[]/g)].flatMap(({ index }) => (index > 0 ? [name.slice(0, index)] : []));
-
-/** Its name, that of the parameter it was folded from, and one by the module that uses it. */
-function namesOf({ name, operators }: Parameter, { graph }: ModelAnalysis): readonly string[] {
-  const sources = graph.values.get(name)?.literal?.origin?.foldedFrom ?? [];
-  const [first] = operators;
-  const scope = first === undefined ? [] : (graph.operators[first]?.scope ?? []);
-  const module = qualifiedName({ paths: scope, moduleClass: undefined });
-  return [
-    ...(sources.length === 0 ? [name] : sources.filter((source) => source.includes('.'))),
-    ...(module === '' || name.startsWith(`${module}.`)
-      ? []
-      : [`${module}.${name.split('.').at(-1) ?? name}`]),
-  ];
-}
 
 /** The same analysis, costed without gradients of `frozen`; it is not folded, as blocks may differ in what is trained. */
 function withFrozen(analysis: ModelAnalysis, frozen: readonly Parameter[]): ModelAnalysis {

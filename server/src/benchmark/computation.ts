@@ -28,6 +28,13 @@ export type Conditions = ReturnType<typeof conditionsSchema.parse>;
 export const askedSchema = z.object({
   loss: z.enum(lossChoices).exactOptional(),
   freeze: z.array(z.string()).readonly().exactOptional(),
+  lora: z
+    .object({
+      rank: z.number().int().positive(),
+      layers: z.array(z.string()).readonly().exactOptional(),
+      dropout: z.number().positive().exactOptional(),
+    })
+    .exactOptional(),
   past: z.number().int().positive().exactOptional(),
   /** Options of the framework. */
   options: z.record(z.string(), z.string()).exactOptional(),
@@ -57,11 +64,12 @@ export const computationOf = (plan: BenchmarkPlan, scenario: Scenario): Computat
 /** Options that choose operators: the others are conditions, or of messages. */
 const choosing: ReadonlySet<string> = new Set(['attention', 'torch']);
 
-function askedOf({ loss, freeze, past, framework }: Scenario): Asked {
+function askedOf({ loss, freeze, lora, past, framework }: Scenario): Asked {
   const options = Object.entries(framework.options).filter(([name]) => choosing.has(name));
   return {
     ...(loss === undefined ? {} : { loss }),
     ...(freeze === undefined ? {} : { freeze }),
+    ...(lora === undefined ? {} : { lora }),
     ...(past === undefined ? {} : { past }),
     ...(options.length === 0 ? {} : { options: Object.fromEntries(options) }),
   };

@@ -110,6 +110,10 @@ const scenarioOptions: readonly (readonly [string, string])[] = [
     '--freeze PATTERN',
     "parameters or modules that are not trained, such as 'encoder.*'; '!NAME': that are trained; repeatable, the last match decides",
   ],
+  [
+    '--lora WORDS',
+    'low-rank adapters, trained alone: a rank such as 16, or rank=16,layers=q_proj+v_proj,dropout=0.05; default all linear layers but the head',
+  ],
   ['--threshold NAME=FRACTION', 'report a finding above this fraction; repeatable (docs/issues.md)'],
   [
     '--input WORDS',

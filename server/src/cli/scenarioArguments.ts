@@ -6,6 +6,7 @@ import { readLayoutText } from '../formats/layouts/readLayoutText.ts';
 import {
   type GroupResult,
   readInputGroup,
+  readLoraGroup,
   readPatterns,
   readRunGroup,
   readWorkersGroup,
@@ -60,6 +61,7 @@ export const scenarioOptions = {
   parallel: { type: 'string' },
   loss: { type: 'string' },
   freeze: { type: 'string', multiple: true },
+  lora: { type: 'string' },
   threshold: { type: 'string', multiple: true },
   input: { type: 'string' },
   workers: { type: 'string' },
@@ -90,6 +92,7 @@ export function readScenario(values: ScenarioValues, gpus: number | undefined): 
   const checkpoint = chosen('--checkpoint', textOf(values.checkpoint), checkpoints);
   const loss = chosen('--loss', textOf(values.loss), lossChoices);
   const freeze = [values.freeze ?? []].flat().flatMap(readPatterns);
+  const lora = readGroup('--lora', textOf(values.lora), readLoraGroup);
   const givenFramework = textOf(values.framework);
   const chosenFramework = givenFramework === undefined ? undefined : readFramework(givenFramework);
   const isDescribed = chosenFramework !== undefined && isFrameworkPath(chosenFramework.name);
@@ -117,6 +120,7 @@ export function readScenario(values: ScenarioValues, gpus: number | undefined): 
       ...(checkpoint === undefined ? {} : { checkpoint }),
       ...(loss === undefined ? {} : { loss }),
       ...(freeze.length === 0 ? {} : { freeze }),
+      ...(lora === undefined ? {} : { lora }),
       ...(chosenFramework === undefined || isDescribed ? {} : { framework: chosenFramework }),
       ...(measuredStep === undefined ? {} : { measuredStep: seconds(measuredStep) }),
       ...(thresholds === undefined ? {} : { thresholds }),

@@ -2,7 +2,6 @@
 
 import { bindTrainingGraph } from '../analysis/bindTrainingGraph.ts';
 import { decodeAnalysis } from '../analysis/decoding/decodeAnalysis.ts';
-import { freezeParameters } from '../analysis/freezeParameters.ts';
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
 import { openBatch } from '../analysis/openBatch.ts';
 import type { OpenedModel } from '../analysis/openedModel.ts';
@@ -14,7 +13,6 @@ import { findCluster } from '../hardware/clusters.ts';
 import { formatCount, formatPercent } from '../model/format.ts';
 import type { Issue } from '../model/issue.ts';
 import type { LayerMeasurements } from '../model/measurement.ts';
-import { didYouMean } from '../model/nearestName.ts';
 import { readableIssues } from '../model/readableIssues.ts';
 import { isSameContent } from '../model/sameContent.ts';
 import type { Scenario, ScenarioRequest } from '../model/scenario.ts';
@@ -29,6 +27,7 @@ import { leftOutOf } from './leftOut.ts';
 import { impossibleStepIssues, measuredLayerIssues } from './measuredStepIssues.ts';
 import { resolveScenario } from './resolveScenario.ts';
 import { tokensPerSample } from './tokens.ts';
+import { withTrainedParameters } from './trainedParameters.ts';
 
 export interface ModelEstimate {
   readonly asked: AskedEstimate;
@@ -84,7 +83,7 @@ export function* estimateInSteps(
   const prepared = prepare(yield* inRequestedMode(model, requests));
   const decoding = askedDecoding(prepared, requests, prepare);
   const { opened: trained, issues: lossIssues } = withAddedLoss(decoding?.opened ?? prepared, requests);
-  const { opened, issues: frozenIssues } = withFrozenParameters(trained, requests);
+  const { opened, issues: frozenIssues } = withTrainedParameters(trained, requests);
   const { analysis } = opened;
   if (analysis === undefined) {
     return {
@@ -225,37 +224,6 @@ function requestedBatch(
   }
   return undefined;
 }
-
-/** A model of which some parameters are not trained. A pattern that names none is a mistake. */
-function withFrozenParameters(
-  opened: OpenedModel,
-  requests: readonly ScenarioRequest[],
-): { readonly opened: OpenedModel; readonly issues: readonly Issue[] } {
-  const patterns = requests.find(({ freeze }) => freeze !== undefined)?.freeze ?? [];
-  if (opened.analysis === undefined || patterns.length === 0) return { opened, issues: [] };
-  const { analysis, unmatched, names } = freezeParameters(opened.analysis, patterns);
-  const unknown = unmatched.map(
-    (pattern): Issue => ({
-      code: 'scenario/invalid',
-      severity: 'error',
-      message: `No parameter or module matches \`${pattern}\`${didYouMean(pattern.replace(/^!/, ''), names)}; write a name, with \`*\` for any characters`,
-      scenarioKey: 'freeze',
-    }),
-  );
-  const isNothingLeft = analysis.parameters.length === 0 && opened.analysis.parameters.length > 0;
-  return {
-    opened: { ...opened, analysis },
-    issues: isNothingLeft ? [...unknown, nothingTrained(patterns)] : unknown,
-  };
-}
-
-/** PyTorch refuses the backward of such a loss; the forward is still worth knowing. */
-const nothingTrained = (patterns: readonly string[]): Issue => ({
-  code: 'scenario/invalid',
-  severity: 'warning',
-  message: `\`freeze\` leaves no parameter to train (${patterns.join(', ')}), so that the step has no backward and no update; freeze less, or set \`mode\` to \`inference\``,
-  scenarioKey: 'freeze',
-});
 
 const measuredWithParallel: Issue = {
   code: 'scenario/invalid',

@@ -97,6 +97,7 @@ function partsOf(request: ScenarioRequest, otherwise: string): readonly Part[] {
     ...members(request, 'thresholds', (name) => name),
     ...members(request, 'input', (name) => inputNames[name] ?? name),
     ...members(request, 'parallel', (name) => parallelNames[name] ?? name),
+    ...members(request, 'lora', (name) => name),
     ...members(request, 'workers', (name) => (name === 'others' ? 'other-gpu' : name)),
     ...members(request, 'run', (name) => (name === 'start' ? 'start-seconds' : name)).filter(
       ({ name }) => name === 'start' || name === 'price' || name === 'pue',
@@ -150,7 +151,7 @@ function frameworkParts(request: ScenarioRequest, otherwise: string): readonly P
   ];
 }
 
-function members<Key extends 'dimensions' | 'thresholds' | 'input' | 'workers' | 'parallel' | 'run'>(
+function members<Key extends 'dimensions' | 'thresholds' | 'input' | 'workers' | 'parallel' | 'lora' | 'run'>(
   request: ScenarioRequest,
   key: Key,
   nameOf: (name: string) => string,
@@ -161,7 +162,7 @@ function members<Key extends 'dimensions' | 'thresholds' | 'input' | 'workers' |
     const isEmpty =
       key === 'input'
         ? others.sampleBytes === undefined && others.decodeRate === undefined
-        : Object.keys(others).length === 0;
+        : Object.keys(others).length === 0 || (key === 'lora' && name === 'rank');
     const shown = typeof value === 'object' ? '' : `=${name === 'readRate' ? Number(value) / 1e9 : value}`;
     const written = nameOf(name);
     return {

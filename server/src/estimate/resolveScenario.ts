@@ -119,6 +119,7 @@ export function resolveScenario(
   const checkpoint = resolveCheckpoint(first(requests, 'checkpoint'), mode, analysis, report);
   const loss = mode === 'training' ? first(requests, 'loss') : undefined;
   const freeze = mode === 'training' ? (first(requests, 'freeze') ?? []) : [];
+  const lora = mode === 'training' ? first(requests, 'lora') : undefined;
   const dimensions = bindDimensions(given, batch, analysis, report);
   const problem = shared.parallel && sequenceProblem(analysis, shared.parallel, dimensions);
   if (problem !== undefined) issues.push(problem);
@@ -145,6 +146,7 @@ export function resolveScenario(
       ...(shared.parallel === undefined ? {} : { parallel: shared.parallel }),
       ...(loss === undefined ? {} : { loss }),
       ...(freeze.length === 0 ? {} : { freeze }),
+      ...(lora === undefined ? {} : { lora }),
       ...(mode === 'inference' || accumulate === 1 ? {} : { accumulate }),
     },
     cluster,

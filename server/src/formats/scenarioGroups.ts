@@ -9,6 +9,7 @@ import {
   contextExchanges,
   gatheredTensors,
   type InputScenario,
+  type LowRankAdapters,
   type ParallelRequest,
   pipelineSchedules,
   type RunRequest,
@@ -58,6 +59,12 @@ export const groupNames = {
     stages:
       'stages of like time, of as many blocks each, or of one less in the first and last: balanced, uniform or torchtitan; or blocks of each stage, such as 8+8+9+7, or the blocks that later stages begin with, such as h.8+h.16; default balanced, with megatron uniform, with torchtitan torchtitan',
   },
+  lora: {
+    rank: 'rows of A and columns of B, such as 16',
+    layers:
+      'linear layers that get adapters, by the ends of their names, such as q_proj+v_proj; default all but the head',
+    dropout: 'share of the elements that dropout zeroes in front of an adapter, such as 0.05; default 0',
+  },
   run: {
     samples: 'samples in the data set',
     epochs: 'passes over the data set; default 1',
@@ -80,6 +87,7 @@ export const groupChoices: Readonly<Record<GroupName, Readonly<Record<string, Wo
     schedule: { words: pipelineSchedules },
     stages: { words: 'any', such: stageCuts },
   },
+  lora: { layers: { words: 'any' } },
   run: { price: { words: priceKinds, orNumber: true } },
 };
 
@@ -194,6 +202,37 @@ export function readParallelGroup(text: string): GroupResult<ParallelRequest> {
       ...unbalanced,
       ...(cut !== undefined && 'problem' in cut ? [cut.problem] : []),
     ],
+  };
+}
+
+/** `rank=16,layers=q_proj+v_proj,dropout=0.05`; a number alone is the rank. */
+export function readLoraGroup(text: string): GroupResult<LowRankAdapters | undefined> {
+  const { numbers, words, problems } = readPairs('lora', text.replace(/^\s*(?=\d+\s*(?:,|$))/, 'rank='));
+  const [rank, dropout] = [numbers.get('rank'), numbers.get('dropout')];
+  const layers = words
+    .get('layers')
+    ?.split('+')
+    .map((name) => name.trim());
+  const contradictions = [
+    ...(rank !== undefined && !Number.isInteger(rank)
+      ? [`\`rank\` takes a whole number from 1, not "${rank}"`]
+      : []),
+    ...(dropout !== undefined && dropout >= 1 ? ['`dropout` is a share of the elements: below 1'] : []),
+    ...(layers?.includes('') === true
+      ? ['`layers` takes names with `+` between them, such as `q_proj+v_proj`']
+      : []),
+    ...(rank === undefined && problems.length === 0 ? ['`lora` needs `rank`, such as `rank=16`'] : []),
+  ];
+  return {
+    value:
+      rank === undefined
+        ? undefined
+        : {
+            rank,
+            ...(layers === undefined ? {} : { layers }),
+            ...(dropout === undefined ? {} : { dropout }),
+          },
+    problems: [...problems, ...contradictions],
   };
 }
 

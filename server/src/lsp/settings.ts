@@ -9,6 +9,7 @@ import { readFrameworkText } from '../formats/frameworkText.ts';
 import {
   type GroupResult,
   readInputGroup,
+  readLoraGroup,
   readParallelGroup,
   readRunGroup,
   readWorkersGroup,
@@ -82,6 +83,7 @@ export const scenarioShape = {
   workers: group(readWorkersGroup),
   parallel: group(readParallelGroup),
   run: group(readRunGroup),
+  lora: group(readLoraGroup),
 } as const;
 
 export const settingsShape = {
@@ -193,6 +195,7 @@ export function scenarioOfSettings(settings: Settings): ScenarioRequest {
   const workers = groupOf(settings.workers, readWorkersGroup);
   const parallel = groupOf(settings.parallel, readParallelGroup);
   const run = groupOf(settings.run, readRunGroup);
+  const lora = groupOf(settings.lora, readLoraGroup);
   return {
     cluster: settings.cluster,
     ...(settings.nodes === null ? {} : { nodes: settings.nodes }),
@@ -210,6 +213,7 @@ export function scenarioOfSettings(settings: Settings): ScenarioRequest {
     ...(settings.checkpoint === 'none' ? {} : { checkpoint: settings.checkpoint }),
     ...(settings.loss === 'auto' ? {} : { loss: settings.loss }),
     ...(settings.freeze.length === 0 ? {} : { freeze: settings.freeze }),
+    ...(lora === undefined ? {} : { lora }),
     ...(parallel === undefined ? {} : { parallel }),
     ...(input === undefined ? {} : { input }),
     ...(workers === undefined ? {} : { workers }),

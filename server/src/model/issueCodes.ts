@@ -613,6 +613,11 @@ export const issueCodes = {
     explanation:
       'The model ends in the logits of tokens, and a training step needs a loss behind them. Cross-entropy is costed as the last layer. It keeps log-probabilities in fp32, one per token and entry of the vocabulary. Their gradient takes as much again. Set `loss` to `none` where the model is trained otherwise, or write the loss into the model.',
   },
+  'scenario/added-adapters': {
+    title: 'Adapters are added to the model',
+    explanation:
+      'LoRA trains two narrow matrices beside each linear layer, instead of its weight. The model has none, so they are added where `lora` asks for them. They are costed in the layer that they stand beside. All else is frozen; `freeze` says otherwise, such as `*, !classifier`.',
+  },
   'scenario/measured-step': {
     title: 'A measured step is taken as one pass of one GPU',
     explanation:

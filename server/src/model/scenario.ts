@@ -120,6 +120,15 @@ export interface RunRequest extends Omit<RunScenario, 'price'> {
   readonly price?: number | PriceKind | Price;
 }
 
+/** LoRA: low-rank adapters that are trained beside linear layers, instead of these. */
+export interface LowRankAdapters {
+  readonly rank: number;
+  /** Paths of layers, or their ends, with `*` for any characters; left out: all but those that give the scores. */
+  readonly layers?: readonly string[];
+  /** Of what goes into an adapter; left out: 0. */
+  readonly dropout?: number;
+}
+
 /** How several GPUs share one copy of the model; the GPUs that are left share the batch, as the framework says. */
 export interface ParallelScenario {
   /** GPUs that share each layer. */
@@ -213,8 +222,9 @@ export interface Scenario {
   readonly checkpoint?: Checkpoint;
   /** Left out: `auto`. */
   readonly loss?: LossChoice;
-  /** Patterns of parameters that are not trained; left out: all are that the model trains. */
+  /** Patterns of parameters that are not trained; left out: all are that the model trains, with `lora` none but adapters. */
   readonly freeze?: readonly string[];
+  readonly lora?: LowRankAdapters;
   /** Replaces predicted compute of the whole step by a measured time. */
   readonly measuredStep?: Seconds;
   /** From where on something is a finding, where a person set it. */
@@ -243,6 +253,7 @@ export interface ScenarioRequest extends Partial<Record<ScenarioKey, unknown>> {
   readonly parallel?: ParallelRequest;
   readonly loss?: LossChoice;
   readonly freeze?: readonly string[];
+  readonly lora?: LowRankAdapters;
   readonly measuredStep?: Seconds;
   readonly thresholds?: Thresholds;
   readonly input?: InputScenario;

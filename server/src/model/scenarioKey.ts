@@ -15,6 +15,7 @@ export type ScenarioKey =
   | 'checkpoint'
   | 'parallel'
   | 'freeze'
+  | 'lora'
   | 'loss'
   | 'measuredStep'
   | 'thresholds'

@@ -45,6 +45,11 @@ test.each<readonly [Change, string]>([
   [{ checkpoint: 'block' }, `${start}batch 4 per GPU, ${end}, checkpoint block`],
   [{ loss: 'none' }, `${start}batch 4 per GPU, ${end}, loss none`],
   [{ freeze: ['*', '!head*'] }, `${start}batch 4 per GPU, ${end}, frozen * !head*`],
+  [{ lora: { rank: 16 } }, `${start}batch 4 per GPU, ${end}, LoRA of rank 16`],
+  [
+    { lora: { rank: 16, layers: ['q_proj', 'v_proj'], dropout: 0.05 } },
+    `${start}batch 4 per GPU, ${end}, LoRA of rank 16 (q_proj v_proj) with dropout 0.05`,
+  ],
   [{ measuredStep: 0.3 }, `${start}batch 4 per GPU, ${end}, measured step 300 ms`],
 ])('%j', (change, text) => {
   expect(textOf(change)).toBe(text);

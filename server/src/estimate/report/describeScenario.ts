@@ -46,11 +46,20 @@ function jobParts(scenario: ReportScenario, batchDimension: string | null): read
     ...(scenario.parallel === undefined ? [] : [parallelText(scenario.parallel)]),
     ...(scenario.loss === undefined ? [] : [`loss ${scenario.loss}`]),
     ...(scenario.freeze === undefined ? [] : [`frozen ${scenario.freeze.join(' ')}`]),
+    ...(scenario.lora === undefined ? [] : [loraText(scenario.lora)]),
     ...(scenario.measuredStep === undefined
       ? []
       : [`measured step ${formatTime(seconds(scenario.measuredStep))}`]),
   ];
 }
+
+/** `LoRA of rank 16 (q_proj v_proj)`. */
+const loraText = ({ rank, layers, dropout }: NonNullable<ReportScenario['lora']>): string =>
+  [
+    `LoRA of rank ${rank}`,
+    ...(layers === undefined ? [] : [`(${layers.join(' ')})`]),
+    ...(dropout === undefined ? [] : [`with dropout ${dropout}`]),
+  ].join(' ');
 
 /** `tensor parallel 8 with sequence parallelism, 4 pipeline stages (1f1b)`. */
 function parallelText({

@@ -73,6 +73,10 @@ const scenarioSchema = z.object({
     .optional()
     .describe('How GPUs share a copy of the model; where absent, each has a copy'),
   freeze: z.array(z.string()).optional().describe('Patterns of parameters that are not trained'),
+  lora: z
+    .object({ rank: count, layers: z.array(z.string()).optional(), dropout: amount.optional() })
+    .optional()
+    .describe('Low-rank adapters beside linear layers; where `layers` is absent, beside all but the head'),
   measuredStep: amount
     .optional()
     .describe('Seconds of one pass and the update on one GPU, measured, in the place of predicted ones'),

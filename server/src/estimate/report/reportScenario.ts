@@ -1,7 +1,14 @@
 /** The scenario of a step as reports have it: resolved, and plain. */
 
+import type { LowRankAdapters } from '../../model/scenario.ts';
 import type { StepCost } from '../../model/stepCost.ts';
 import type { Report } from './report.ts';
+
+const loraOf = ({ rank, layers, dropout }: LowRankAdapters): Report['scenario']['lora'] => ({
+  rank,
+  ...(layers === undefined ? {} : { layers: [...layers] }),
+  ...(dropout === undefined ? {} : { dropout }),
+});
 
 export const reportScenario = ({ scenario, gpu, device }: StepCost): Report['scenario'] => ({
   cluster: scenario.cluster,
@@ -25,5 +32,6 @@ export const reportScenario = ({ scenario, gpu, device }: StepCost): Report['sce
   ...(scenario.checkpoint === undefined ? {} : { checkpoint: scenario.checkpoint }),
   ...(scenario.parallel === undefined ? {} : { parallel: { ...scenario.parallel } }),
   ...(scenario.freeze === undefined ? {} : { freeze: [...scenario.freeze] }),
+  ...(scenario.lora === undefined ? {} : { lora: loraOf(scenario.lora) }),
   ...(scenario.measuredStep === undefined ? {} : { measuredStep: scenario.measuredStep }),
 });

@@ -23,6 +23,7 @@ import { readLayoutText } from '../layouts/readLayoutText.ts';
 import {
   type GroupResult,
   readInputGroup,
+  readLoraGroup,
   readPatterns,
   readRunGroup,
   readWorkersGroup,
@@ -75,6 +76,11 @@ export const scenarioKeys = {
     kind: 'group',
     documentation:
       'Parameters or modules that are not trained, by name: `encoder, !encoder.*.lora_*`. `*` stands for any characters; `!` takes out again.',
+  },
+  lora: {
+    kind: 'group or count',
+    documentation:
+      'Low-rank adapters beside linear layers, trained instead of all else: a rank such as `16`, or `rank=16,layers=q_proj+v_proj,dropout=0.05`.',
   },
   thresholds: {
     kind: 'thresholds',
@@ -206,6 +212,9 @@ export function readScenario(
       case 'freeze':
         scenario.freeze = readPatterns(String(content));
         break;
+      case 'lora':
+        assign(scenario, 'lora', accepted(readLoraGroup(String(content))));
+        break;
       case 'thresholds':
         assign(
           scenario,
@@ -259,4 +268,5 @@ const takes: Readonly<Record<string, string>> = {
   framework:
     'is a name, or a name with options: `pytorch-ddp,bucket-mb=50` or `{ name: pytorch-ddp, bucket-mb: 50 }`',
   parallel: 'is written in one piece, such as `parallel: "tp=4,pp=2,sp"`',
+  lora: 'is a rank, or is written in one piece, such as `lora: "rank=16,layers=q_proj+v_proj"`',
 };

@@ -18,6 +18,16 @@ const framework = {
   additionalProperties: { type: ['string', 'number', 'boolean'] },
 };
 
+const typesOf: Readonly<
+  Record<'count' | 'group' | 'group or count' | 'text' | 'thresholds', Readonly<Record<string, Json>>>
+> = {
+  count: { type: 'integer', minimum: 1 },
+  group: { type: 'string' },
+  'group or count': { type: ['string', 'integer'], minimum: 1 },
+  text: { type: 'string' },
+  thresholds: { type: 'string' },
+};
+
 /** A schema of draft 7, which editors' YAML support reads. */
 export function layerSpecSchema(): Json {
   const identifier = '^[A-Za-z_][A-Za-z0-9_]*$';
@@ -60,8 +70,7 @@ export function layerSpecSchema(): Json {
         Object.entries(scenarioKeys).map(([key, { kind, documentation }]): [string, Json] => {
           if (typeof kind !== 'string') return [key, { enum: [...kind], description: documentation }];
           if (kind === 'framework') return [key, { ...framework, description: documentation }];
-          const count = kind === 'count' ? { type: 'integer', minimum: 1 } : { type: 'string' };
-          return [key, { ...count, description: documentation }];
+          return [key, { ...typesOf[kind], description: documentation }];
         }),
       ),
     },
