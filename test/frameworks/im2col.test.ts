@@ -72,6 +72,37 @@ test('a product of each image computes 2·m·n·k, and moves its three matrices'
   ]);
 });
 
+/** CUDA 8 is what the THCUNN backend was measured with; Caffe's matmuls are whatever library the GPU has. */
+test('products of cunn are those of CUDA 8, and none of what is moved', () => {
+  const librariesOf = (library: 'caffe' | 'cunn') =>
+    unfoldConvolution(kernelOf(wide), library, true).map((kernel) => kernel.library);
+  expect(librariesOf('cunn')).toEqual(['cuda-8', undefined, 'cuda-8']);
+  expect(librariesOf('caffe')).toEqual([undefined, undefined, undefined]);
+});
+
+test('two convolutions of two images are four of one', () => {
+  const twice = { ...kernelOf(wide), matmuls: [{ shape: wide, count: 2 }] };
+  const work = unfoldConvolution(twice, 'caffe', true);
+  expect(work.map(({ launches }) => launches)).toEqual([4, 4, 4]);
+  expect(work.map(({ bytes: size }) => size)).toEqual(
+    unfoldConvolution(kernelOf(wide), 'caffe', true).map(({ bytes: size }) => 2 * size),
+  );
+  // Another kind of product is none of its business.
+  const other = { kind: 'matmul', layout: 'nn', batch: 1, m: 1, n: 1, k: 1 } as const;
+  expect(
+    unfoldConvolution({ ...kernelOf(wide), matmuls: [{ shape: other, count: 1 }] }, 'caffe', true),
+  ).toEqual([]);
+});
+
+/** A kernel of one element that steps over positions, or has a border, is unfolded. */
+test('Caffe unfolds what it does not read as it lies', () => {
+  const strided = { ...wide, kernelElements: 1, positions: 16 };
+  expect(unfoldConvolution(kernelOf(strided), 'caffe', false).map(told)).toEqual([
+    'movement 240',
+    'matmul 4×16×3',
+  ]);
+});
+
 test('what kernels have in common with the step stays theirs', () => {
   const environment = { layout: 'channels-first', mixed: false, attention: 'newest' } as const;
   const work = unfoldConvolution({ ...kernelOf(wide), environment }, 'caffe', false);

@@ -163,10 +163,21 @@ describe('whatever the gradients', () => {
     );
   });
 
+  /** Of 4 workers 2·4·(20 µs·4) = 640 µs, of 2 workers 160 µs, counted from the gradient before, however long messages take. */
+  test.each([
+    [4, [0, 630, 1260, 1910, 1920], [3, 5]],
+    [4, [0, 640, 1279], [1, 3]],
+    [2, [0, 150, 320, 480, 630], [2, 3, 5]],
+    [1, [0, 39, 79], [2, 3]],
+  ])('%i workers wait for gradients that are ready at %j µs', (workers, ready, ends) => {
+    const list = ready.map((time) => ({ ready: microseconds(time), bytes: bytes(4e9), elements: 1e9 }));
+    expect(mergeWithinWait(list, workers).map(({ end }) => end)).toEqual(ends);
+  });
+
   test('every gradient travels once, in order, when it is ready', () => {
     fc.assert(
       fc.property(someGradients, someCost, fc.integer({ min: 1, max: 64 }), (list, cost, workers) => {
-        for (const groups of [mergeGradients(list, cost), mergeWithinWait(list, cost, workers)]) {
+        for (const groups of [mergeGradients(list, cost), mergeWithinWait(list, workers)]) {
           expect(groups.map(({ first }) => first)).toEqual([0, ...groups.slice(0, -1).map(({ end }) => end)]);
           expect(groups.at(-1)?.end).toBe(list.length);
           for (const group of groups) {

@@ -21,6 +21,11 @@ const both: UpdateSizes = {
 };
 const matrix: UpdateSizes = { elements: 6144, tensors: both.tensors.slice(0, 1) };
 
+const vectorOf = (elements: number): UpdateSizes => ({
+  elements,
+  tensors: [{ elements, shape: [elements], isHidden: false }],
+});
+
 const movedBy = (optimizer: Optimizer, sizes: UpdateSizes): number =>
   optimizerUpdate(optimizer, 'foreach', 'fp32', sizes).kernels.reduce((total, { bytes }) => total + bytes, 0);
 
@@ -125,6 +130,32 @@ test.each([
   expect(kernels.reduce((total, { bytes }) => total + bytes, 0)).toBe(moved * 2000);
 });
 
+/**
+ * PyTorch 2.13, documentation of `torch.optim.Muon`: it "only optimizes 2D parameters that are hidden layers"; AdamW, with two states, takes
+ * the rest. Muon has one.
+ */
+test.each([
+  ['a matrix', [64, 96], true, 4],
+  ['a table or the head', [64, 96], false, 8],
+  ['filters', [16, 4, 8, 12], true, 8],
+  ['filters of the first layer', [16, 4, 8, 12], false, 8],
+  ['a scale', [6144], true, 8],
+] as const)('Muon keeps of %s of shape %j', (_, shape, isHidden, bytesPerElement) => {
+  const sizes: UpdateSizes = { elements: 6144, tensors: [{ elements: 6144, shape, isHidden }] };
+  expect(optimizerUpdate('muon', 'foreach', 'fp32', sizes).stateBytes).toBe(bytesPerElement * 6144);
+});
+
+/** torch/optim/_adafactor.py, `_init_group`: rows and columns of the last two dimensions, of a vector all. */
+test.each([
+  ['a vector', [6144], 6144],
+  ['a matrix', [64, 96], 64 + 96],
+  ['filters', [16, 4, 8, 12], 16 * 4 * (8 + 12)],
+  ['a row', [1, 6144], 1 + 6144],
+])('Adafactor keeps of %s of shape %j', (_, shape, kept) => {
+  const sizes: UpdateSizes = { elements: 6144, tensors: [{ elements: 6144, shape, isHidden: true }] };
+  expect(optimizerUpdate('adafactor', 'foreach', 'fp32', sizes).stateBytes).toBe(4 * kept);
+});
+
 describe('bytes that the kernels of an update move', () => {
   // Operators that a step calls, recorded under TorchDispatchMode (PyTorch 2.13), operand by operand: 4 bytes an element.
   test.each([
@@ -141,6 +172,8 @@ describe('bytes that the kernels of an update move', () => {
     // Three norms 12, mm 4, div, clamp, rsqrt 8 each, mul 12, norm 4, add 12; a square, a quotient and a mean of 64 and of 96
     // (28 each); the row and the column that mm reads; the mean of 64 and its bound.
     ['adafactor', matrix, 68 * 6144 + 28 * 160 + 4 * 160 + 4 * 64 + 8],
+    // Norm 4, mul 8, lerp 12, clone 8, clamp and rsqrt 8 each, mul 12, norm 4, add 12.
+    ['adafactor', vectorOf(2000), (4 + 8 + 12 + 8 + 8 + 8 + 12 + 4 + 12) * 2000],
     // lerp 12, lerp 12, cast 6, norm 2, div 4; five times mm of X and its transpose, addmm of 64 × 64 and addmm of 64 × 96,
     // each with a copy of what it adds to; decay 8, step 10.
     ['muon', matrix, 54 * 6144 + 5 * (32_768 + 16_384 + 24_576 + 24_576 + 32_768)],

@@ -48,6 +48,14 @@ test.each([
   ['a number of the program', 'y = Mul (a, s)', ['float s = {2.0}'], 2],
   ['a list of numbers', 'y = Mul (a, s)', ['float[2, 1, 1] s = {2.0, 3.0}'], 4],
   ['a trained vector', 'y = Mul (a, s)', ['float[64] s = {...}'], 4],
+  ['a list of one number', 'y = Mul (a, s)', ['float[1] s = {2.0}'], 2],
+  [
+    'a stored choice by true and false',
+    'y = Where (s, a, a)',
+    ['bool[8, 1] s = {1, 0, 1, 0, 1, 0, 1, 0}'],
+    2,
+  ],
+  ['a trained number', 'y = Mul (a, s)', ['float s = {...}'], 2],
   ['places of rows', 'y = Gather (a, s)', ['int64[2] s = {0, 1}'], 2],
   ['a choice by true and false', 'm = Greater (a, a)\ny = Where (m, a, a)', [], 2],
   // torchvision, timm and transformers draw in the type of what they change; `randn_like` in that of what it is like.

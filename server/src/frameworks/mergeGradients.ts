@@ -48,13 +48,11 @@ export const mergeGradients = (
  */
 export const mergeWithinWait = (
   gradients: readonly ReadyGradient[],
-  cost: LinearCost,
   workers: number,
 ): readonly MergedGroup[] =>
-  mergeWhere(gradients, ({ start, size, ready, next }) =>
-    isBefore(next, ready + 2 * workers * 20e-6 * workers)
-      ? undefined
-      : seconds(start + linearTime(cost, size)),
+  // When messages end decides nothing.
+  mergeWhere(gradients, ({ ready, next }) =>
+    isBefore(next, ready + 2 * workers * 20e-6 * workers) ? undefined : ready,
   );
 
 /** Times that are equal up to the order in which they were added up are equal: which comes first must not hang on it. */

@@ -79,7 +79,7 @@ export const mgWfbp: FrameworkEntry = {
       const cost = costOf(options, profiled);
       const groups =
         options.get('rule') === 'b-caffe'
-          ? mergeWithinWait(ready, cost, gpus)
+          ? mergeWithinWait(ready, gpus)
           : mergeGradients(ready, cost, Number(options.get('fewest-elements')));
       const buckets = groups.map(({ first, end, bytes: size }): Bucket => {
         const group = gradients.slice(first, end);

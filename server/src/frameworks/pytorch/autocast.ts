@@ -295,12 +295,12 @@ function isDrawnFromNothing(
 const isFloat = ({ tensors }: TrainingGraph, name: string): boolean =>
   isFloatingPoint(tensors.get(name)?.elementType ?? 'float32');
 
-/** Whether a tensor that is no activation counts in a promotion: scalars do not, as numbers of Python do not. */
+/** Whether a tensor counts in a promotion that `widestInput` leaves out: scalars do not, as numbers of Python do not. */
 function promotes({ analysis, tensors }: TrainingGraph, input: string): boolean {
-  const role = analysis.graph.values.get(input)?.role;
   const tensor = tensors.get(input);
-  if (role === undefined || role === 'activation' || tensor?.elementType !== 'float32') return false;
-  return role === 'constant' ? tensor.elements > 1 : tensor.dimensions.length > 0;
+  if (tensor?.elementType !== 'float32') return false;
+  const isConstant = analysis.graph.values.get(input)?.role === 'constant';
+  return isConstant ? tensor.elements > 1 : tensor.dimensions.length > 0;
 }
 
 /** The widest of what is computed or comes in; parameters count only where there is none of both (an embedding's table). */
