@@ -203,3 +203,31 @@ test('one stage waits for none', () => {
   const whole = laidOut({ thresholds }, { tensor: 2 });
   expect(pipelineFindings(lasting(whole, { step: 1, bubble: 0.5, works: [3] }))).toEqual([]);
 });
+
+describe('more micro-batches', () => {
+  const shareOf = (accumulate: number): number => {
+    const step = laidOut({ accumulate, batch: 1 });
+    return bubbleOf(step) / step.times.step;
+  };
+
+  // Samples of a micro-batch cannot be halved: there are twice, four times as many, up to 256 or four times those there are.
+  test.each([
+    [4, 0.5],
+    [4, 0.3],
+    [4, 0.1],
+    [4, 0.001],
+    [64, 0.018],
+    [128, 0.01],
+    [128, 0.001],
+  ])('than %i are as few as leave less than %f of the step', (accumulate, threshold) => {
+    const step = laidOut({ thresholds: { 'pipeline-bubble': threshold }, accumulate, batch: 1 });
+    const [finding] = pipelineFindings(lasting(step, { step: step.times.step, bubble: 0.9 }));
+    const tried = [8, 16, 32, 64, 128, 256, 512].filter((each) => each > accumulate);
+    const most = Math.max(256, 4 * accumulate);
+    const passes = tried.filter((each) => each <= most).find((each) => shareOf(each) < threshold);
+    if (passes === undefined) return expect(finding?.fix).not.toContain('more samples in a step');
+    expect(finding?.fix).toContain(
+      `se more samples in a step: ${passes} micro-batches of this size leave ${formatPercent(shareOf(passes))}`,
+    );
+  });
+});
