@@ -258,18 +258,25 @@ test.each([
   expect(Object.fromEntries(counts)).toEqual(expected);
 });
 
-test.each<readonly [string, number, readonly boolean[], readonly string[]]>([
-  ['in evaluation mode', 0.1, [false, false], ['graph/evaluation-export']],
-  ['in training mode', 0.1, [true, true], []],
-  ['where one module is frozen in evaluation mode', 0.1, [false, true], []],
-  ['at a rate of 0', 0, [false], []],
-])('dropout that does nothing is said: %s', (_, rate, modes, codes) => {
+test.each<readonly [string, readonly number[], readonly boolean[], readonly string[]]>([
+  ['in evaluation mode', [0.1, 0.1], [false, false], ['graph/evaluation-export']],
+  ['in training mode', [0.1, 0.1], [true, true], []],
+  ['where one module is frozen in evaluation mode', [0.1, 0.1], [false, true], []],
+  // `F.dropout(x, p=self.rate if self.training else 0.0, training=self.training)`, as attention of transformers.
+  [
+    'where the program passes no rate in evaluation mode',
+    [0.1, 0],
+    [false, false],
+    ['graph/evaluation-export'],
+  ],
+  ['at a rate of 0', [0], [false], []],
+])('dropout that does nothing is said: %s', (_, rates, modes, codes) => {
   const drops = modes.map(
     (mode, index): AtenNode => ({
       ...node('dropout.default', `y${index}`, {}),
       arguments: new Map<string, AtenArgument>([
         ['input', { kind: 'tensor', name: 'x' }],
-        ['p', number(rate)],
+        ['p', number(rates[index] ?? 0)],
         ['train', { kind: 'boolean', value: mode }],
       ]),
     }),
@@ -555,4 +562,39 @@ test.each<readonly [number, string]>([
   );
   const { model, structure } = lower(given);
   expect(analyzeOnnx(model, structure).graph.operators.at(-1)?.type).toBe(last);
+});
+
+/** Shapes that PyTorch 2.13 gives: `torch.linspace(0.5, 0.5, n)`, `torch.zeros(2, 0, 32).unsqueeze(1)`, `torch._is_all_true(x)`. */
+test.each<
+  readonly [string, string, readonly number[], Readonly<Record<string, AtenArgument>>, readonly number[]]
+>([
+  [
+    'one number between equal ends',
+    'linspace.default',
+    [4],
+    { start: number(0.5), end: number(0.5), steps: number(1) },
+    [1],
+  ],
+  [
+    'three numbers between equal ends',
+    'linspace.default',
+    [4],
+    { start: number(0.5), end: number(0.5), steps: number(3) },
+    [3],
+  ],
+  [
+    'a view of a tensor without elements',
+    'unsqueeze.default',
+    [2, 0, 32],
+    { self: { kind: 'tensor', name: 'x' }, dim: number(1) },
+    [2, 1, 0, 32],
+  ],
+])('%s: its shape is that of PyTorch', (_, target, input, given, shape) => {
+  const call: AtenNode = { ...node(target, 'y', {}), arguments: new Map(Object.entries(given)) };
+  const types = { x: ['float32', input], y: ['float32', shape] } as const;
+  const { model, structure } = lower(program(types, [], ['x'], [call], ['y']));
+  const { graph, issues } = analyzeOnnx(model, structure);
+  const type = graph.values.get(graph.outputs[0] ?? '')?.type;
+  expect(type?.kind === 'tensor' ? type.shape : undefined).toEqual(shape);
+  expect(issues.filter(({ code }) => code.startsWith('shape/'))).toEqual([]);
 });

@@ -8,7 +8,7 @@ export function evaluatedDropout({ graph }: ExportedProgram): readonly Issue[] {
   const dropouts = graph.nodes.filter(({ target }) => calls.test(target));
   const idle = dropouts.filter((node) => isIdle(node));
   const [first] = idle;
-  if (first === undefined || idle.length < dropouts.length) return [];
+  if (first === undefined || dropouts.some(isInTraining)) return [];
   const count = idle.length === 1 ? '1 call of dropout does' : `${idle.length} calls of dropout do`;
   return [
     {
@@ -21,8 +21,14 @@ export function evaluatedDropout({ graph }: ExportedProgram): readonly Issue[] {
 
 const calls = /^torch\.ops\.aten\.(?:alpha_|feature_|feature_alpha_)?dropout_?\.default$/;
 
-/** Where its rate is 0 it does nothing in training either. */
-function isIdle({ arguments: given }: AtenNode): boolean {
-  const [rate, mode] = [given.get('p'), given.get('train')];
-  return rate?.kind === 'number' && rate.value > 0 && mode?.kind === 'boolean' && !mode.value;
+/** Where its rate is 0 it does nothing in training either, or a program passes 0 for its rate in evaluation mode. */
+function isIdle(node: AtenNode): boolean {
+  const rate = node.arguments.get('p');
+  return rate?.kind === 'number' && rate.value > 0 && !isInTraining(node);
+}
+
+/** What a call does not say is taken for training. */
+function isInTraining({ arguments: given }: AtenNode): boolean {
+  const mode = given.get('train');
+  return mode?.kind !== 'boolean' || mode.value;
 }

@@ -48,8 +48,9 @@ const spaced: LowerAten = (call) => {
   const [start, end] = [call.number('start'), call.number('end')];
   const type = call.results[0]?.elementType;
   if (steps === undefined || start === undefined || end === undefined || type === undefined) return undefined;
-  const step = (end - start) / Math.max(1, steps - 1);
-  const bounds = [start, start + (steps - 0.5) * step, step === 0 ? 1 : step];
+  // Equal ends are as many numbers, too; which they are changes no cost.
+  const step = (end - start) / Math.max(1, steps - 1) || 1;
+  const bounds = [start, start + (steps - 0.5) * step, step];
   return call
     .emit(
       'Range',

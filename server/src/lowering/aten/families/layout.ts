@@ -17,9 +17,11 @@ function reshaped(call: AtenCall, input: Tensor, shape: readonly Dimension[]): R
     const before = input.shape?.[axis];
     return before !== undefined && equalDimensions(before, size) ? 0 : -1;
   });
+  // A tensor without elements has a size of 0, which ONNX otherwise takes for the input's.
+  const isEmpty = shape.includes(0);
   const isOpen = sizes.filter((size) => size === -1).length > 1;
-  const target = isOpen ? call.sizes(shape) : call.integers(sizes);
-  return target && call.emit('Reshape', [input, target]);
+  const target = isOpen || isEmpty ? call.sizes(shape) : call.integers(sizes);
+  return target && call.emit('Reshape', [input, target], isEmpty ? { allowzero: int(1) } : {});
 }
 
 /** A tensor whose axes change places by `orderOf`, from old axes in their new order. */
