@@ -68,3 +68,34 @@ test.each([
   const about = issues.flatMap(({ code, value }) => (code === 'graph/computed-weights' ? [value] : []));
   expect(about).toEqual(told);
 });
+
+const rows = 'onnx::Expand_9: float32[1, 6, 8]';
+const shapeOfRows = 'shape: int64[3] = 4, 6, 8';
+
+/** `queries.weight.unsqueeze(0).expand(4, -1, -1)` of `nn.Embedding(6, 8)`, which DETR adds or projects; and tables. */
+test.each<[string, readonly string[], readonly string[], readonly string[]]>([
+  ['queries that are added', [rows], ['y = Add(x, rows)'], ['onnx::Expand_9']],
+  [
+    'queries that a layer projects',
+    [rows, 'w: float32[8, 8]'],
+    ['y = MatMul(rows, w)'],
+    ['onnx::Expand_9', 'w'],
+  ],
+  ['positions that turn heads', [rows], ['y = Mul(x, rows)'], []],
+  ['rows that are a matrix of other rows', [rows], ['y = MatMul(rows, x)'], []],
+  ['coordinates', ['onnx::Expand_9: float32[1, 6, 2]'], ['y = Add(x, rows)'], []],
+])('%s, spread over the batch', (_, stored, readers, trained) => {
+  const width = stored[0]?.includes(', 2]') ? 2 : 8;
+  const { parameters, issues } = analyzeOnnx(
+    onnxModel({
+      inputs: [readers[0]?.includes('(rows, x)') ? 'x: float32[4, 8, 8]' : `x: float32[4, 6, ${width}]`],
+      outputs: ['y'],
+      initializers: [...stored, shapeOfRows.replace('8', `${width}`)],
+      nodes: [onnxNode('rows = Expand(onnx::Expand_9, shape)'), ...readers.map((reader) => onnxNode(reader))],
+    }),
+  );
+  expect(parameters.map(({ name }) => name).sort()).toEqual([...trained].sort());
+  const about = issues.flatMap(({ code, value }) => (code === 'graph/computed-weights' ? [value] : []));
+  // What is not trained is a table beside which the model has no other parameters.
+  expect(about).toEqual(['onnx::Expand_9']);
+});

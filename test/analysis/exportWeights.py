@@ -1,7 +1,7 @@
 """Writes models whose weights exporters store otherwise than the program has them: `python exportWeights.py FOLDER`.
 
 Tied and untied output layers, layers that begin alike, a layer called twice, a recurrent one too, blocks that are one (ALBERT), equal normalizations of one input, normalizations with and without weights, tables that are not trained, tables
-that are looked up by constants, queries that are learned. Each is written by
+that are looked up by constants, queries that are learned, heads that are one. Each is written by
 PyTorch's exporters; FOLDER gets the models and `parameters.json`, PyTorch's own count of parameters. torch 2.13, onnx 1.23.
 """
 
@@ -226,6 +226,21 @@ class Seeds(nn.Module):
         return self.cross[2](self.token.repeat(x.shape[0], 1, 1), x, x)[0]
 
 
+class Heads(nn.Module):
+    """Heads of a list that are one, as object detectors tie those of all their levels (Deformable DETR)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norms = nn.ModuleList([nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)])
+        self.heads = nn.ModuleList([nn.Linear(WIDTH, 4), nn.Linear(WIDTH, 4)])
+        self.drop = nn.Dropout(0.1)
+        self.heads[1].weight, self.heads[1].bias = self.heads[0].weight, self.heads[0].bias
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        levels = zip(self.heads, self.norms)
+        return torch.stack([head(norm(self.drop(x) * (1 + level))) for level, (head, norm) in enumerate(levels)])
+
+
 def copies() -> nn.Module:
     """`nn.TransformerEncoder` copies the layer that it is given."""
     return nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2)
@@ -247,6 +262,7 @@ MODELS = {
     "normed": (Normed, (values,)),
     "unscaled": (Unscaled, (values,)),
     "seeds": (Seeds, (values,)),
+    "heads": (Heads, (values,)),
     "sentences": (Sentences, (values, values[:, 1:])),
 }
 EXPORTS = {
@@ -255,12 +271,13 @@ EXPORTS = {
     "plain": {"optimize": False},
     "legacy": {"dynamo": False},
     "unfolded": {"dynamo": False, "do_constant_folding": False},
+    "trained": {"dynamo": False, "training": torch.onnx.TrainingMode.TRAINING},
 }
 
 
 # What is kept beside each operator; the other models show what is done without recorded calls.
 KEPT = ("name_scopes", "class_hierarchy")
-CALLS = {name: ("fx_node",) for name in ("repeated", "merged", "unscaled", "seeds")}
+CALLS = {name: ("fx_node",) for name in ("repeated", "merged", "unscaled", "seeds", "heads")}
 
 
 def main(folder: Path) -> None:

@@ -12,7 +12,7 @@ const folder = 'test/analysis/weights';
 const counts: Readonly<Record<string, number>> = JSON.parse(
   readFileSync(`${folder}/parameters.json`, 'utf8'),
 );
-const exporters = ['default', 'inline', 'plain', 'legacy', 'unfolded'];
+const exporters = ['default', 'inline', 'plain', 'legacy', 'unfolded', 'trained'];
 
 function analysisOf(file: string): ModelAnalysis {
   const { analysis } = openModel(byteSourceOfBuffer(readFileSync(`${folder}/${file}.onnx`)), `${file}.onnx`);
@@ -74,6 +74,7 @@ test.each([
   { model: 'untied', uses: [] },
   { model: 'pair', uses: [3] },
   { model: 'copies', uses: [] },
+  { model: 'heads', uses: [2, 2] },
 ])('$model: weights that are used several times', ({ model, uses }) => {
   for (const exporter of exporters)
     expect([exporter, shared(`${model}.${exporter}`)]).toEqual([exporter, uses]);

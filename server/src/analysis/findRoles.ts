@@ -12,6 +12,7 @@ import { type Graph, isKnownShape, type Operator, type Value, type ValueRole } f
 import { isAnonymousTensor, isBufferName } from '../model/tensorNames.ts';
 import { hasTrait, inputOf, isWeightInput, passesElements } from '../operators/operatorFacts.ts';
 import type { Parameter } from './modelAnalysis.ts';
+import { isSpreadTable } from './spreadTables.ts';
 
 export interface Roles {
   /** Values whose role is not the one they already have. */
@@ -244,7 +245,7 @@ function isLearnedOperand(value: Value, elements: number, { feedsFilter }: Use, 
   if (wideAxes(value) > 1 && tableOperandNames.test(value.name)) return false;
   if (isOfFrozenNormalization(value, graph)) return false;
   if (wideAxes(value) > 2 || isMask(value, graph)) return false;
-  return !tableNames.test(value.name) || isLogarithm(value, graph);
+  return !tableNames.test(value.name) || isLogarithm(value, graph) || isSpreadTable(graph, value);
 }
 
 /**
@@ -313,7 +314,7 @@ function isFrequency(value: Value, graph: Graph): boolean {
 
 const weightNames = /(^|\.)(weight|bias)$/;
 
-/** Nameless tensors that are first spread, chosen from or bent are tables (rotary frequencies), not folded biases. */
+/** Nameless tensors that are first spread, chosen from or bent are tables (rotary frequencies), not folded biases; but see `isSpreadTable`. */
 const tableNames = /^onnx::(Clip|Cos|Expand|Pow|Range|Sin|Where)_/;
 
 /**

@@ -28,9 +28,17 @@ import type { FlatNode, StoredGraph } from './expandFunctions.ts';
 import { sourceOf } from './sourceOfTensor.ts';
 import { parametersOfParts } from './splitMergedParts.ts';
 import { holdsGraph } from './subgraphs.ts';
+import {
+  isAsWritten,
+  isParameterPath,
+  mergedBy,
+  mergesTiedOnly,
+  readThroughMerging,
+} from './torchScriptMerging.ts';
 import { unusedName } from './unusedName.ts';
 
-export const splitMergedWeights = (stored: StoredGraph): StoredGraph => splitByModule(splitByName(stored));
+export const splitMergedWeights = (stored: StoredGraph): StoredGraph =>
+  mergesTiedOnly(stored) ? readThroughMerging(stored) : splitByModule(splitByName(stored));
 
 /** Each merged parameter that an Identity names as a tensor of its own. */
 function splitByName(stored: StoredGraph): StoredGraph {
@@ -47,20 +55,6 @@ function splitByName(stored: StoredGraph): StoredGraph {
   if (copies.length === 0) return stored;
   return { nodes: remaining, graph: { ...graph, initializers: [...graph.initializers, ...copies] } };
 }
-
-/** What an Identity of the TorchScript exporter merges: the tensor that was removed, and the one that is stored. */
-function mergedBy({
-  node,
-  scope,
-}: FlatNode): { readonly source: string; readonly output: string } | undefined {
-  const [source = ''] = node.inputs;
-  const [output = ''] = node.outputs;
-  const isMerging = isParameterPath(output) || output.startsWith('onnx::');
-  return node.type === 'Identity' && scope.paths.length === 0 && isMerging ? { source, output } : undefined;
-}
-
-/** A name as PyTorch gives parameters: attributes joined by dots. */
-const isParameterPath = (name: string): boolean => /^\w+(\.\w+)+$/.test(name);
 
 function splitByModule(stored: StoredGraph): StoredGraph {
   const { nodes, graph } = stored;
@@ -87,7 +81,10 @@ function splitByModule(stored: StoredGraph): StoredGraph {
       instead.set(flat, (instead.get(flat) ?? new Map<number, string>()).set(position, name));
   };
   const readingsByName = readingsOf(nodes, tensors);
-  const sameModule = modulesOfSeveralPaths(readingsByName, tensors);
+  const sameModule = new Map([
+    ...modulesOfSeveralPaths(readingsByName, tensors),
+    ...(isAsWritten(nodes) ? tiedModules(readingsByName, tensors) : []),
+  ]);
   const parameterOf = recordedParameters(stored);
   for (const [name, readings] of readingsByName) {
     const tensor = tensors.get(name);
@@ -265,6 +262,27 @@ function modulesOfSeveralPaths(
     for (const module of modules) if (module.endsWith(`.${home}`)) paths.set(module, home);
   }
   return paths;
+}
+
+/**
+ * Modules of one list that read a parameter by its name, where merging another would have kept that one's name: the program ties them,
+ * as the heads of an object detector (`box_embed.0` and `box_embed.1` of Deformable DETR), and what it folded of both is tied as well.
+ */
+function tiedModules(
+  readings: ReadonlyMap<string, readonly Reading[]>,
+  tensors: ReadonlyMap<string, TensorLiteral>,
+): ReadonlyMap<string, string> {
+  const tied = new Map<string, string>();
+  for (const [name, members] of readings) {
+    const tensor = tensors.get(name);
+    if (tensor === undefined || !isParameterPath(name) || members.some(({ merging }) => merging)) continue;
+    const modules = new Set(members.map(({ module }) => module));
+    const home = homeOf(tensor, [...modules], members)?.module;
+    if (home === undefined || home === '') continue;
+    const list = home.replace(/\d+/g, '#');
+    for (const module of modules) if (module.replace(/\d+/g, '#') === list) tied.set(module, home);
+  }
+  return tied;
 }
 
 function groupByModule(
