@@ -81,3 +81,48 @@ test.each([
 ])('nothing: %s', (_, nodes) => expect(messages(nodes)).toEqual([]));
 
 test('nothing of a file of another exporter', () => expect(messages([power], 'tf2onnx')).toEqual([]));
+
+/** `RMSNorm` of Meta's LLaMA (llama/model.py), as the TorchScript exporter writes it: `x.float()` stands, `type_as(x)` does not. */
+const normalized = (input: string) => [
+  onnxNode('/norm/Cast_output_0 = Cast(h)', { to: { kind: 'int', value: 1 } }),
+  `/norm/Pow_output_0 = Pow(/norm/Cast_output_0, two)`,
+  '/norm/ReduceMean_output_0 = ReduceMean(/norm/Pow_output_0, last)',
+  '/norm/Add_output_0 = Add(/norm/ReduceMean_output_0, small)',
+  '/norm/Sqrt_output_0 = Sqrt(/norm/Add_output_0)',
+  '/norm/Div_output_0 = Reciprocal(/norm/Sqrt_output_0)',
+  `/norm/Mul_output_0 = Mul(${input}, /norm/Div_output_0)`,
+];
+const returned = onnxNode('/norm/Cast_1_output_0 = Cast(/norm/Mul_output_0)', {
+  to: { kind: 'int', value: 1 },
+});
+
+test.each<[string, readonly (string | ReturnType<typeof onnxNode>)[], number]>([
+  [
+    'what goes out is not cast back',
+    [...normalized('/norm/Cast_output_0'), 'y = Mul(/norm/Mul_output_0, scale)'],
+    1,
+  ],
+  [
+    'what goes out is cast back',
+    [...normalized('/norm/Cast_output_0'), returned, 'y = Mul(/norm/Cast_1_output_0, scale)'],
+    0,
+  ],
+  ['the mean alone is of a cast, as in T5', [...normalized('h'), 'y = Mul(/norm/Mul_output_0, scale)'], 0],
+])('a normalization that casts what comes in: %s', (_, nodes, count) => {
+  const { issues } = analyzeOnnx({
+    ...onnxModel({
+      inputs: ['x: float32[2, 8]'],
+      outputs: ['y'],
+      initializers: [
+        'w: float32[8, 8]',
+        'scale: float32[8]',
+        'two: float32[] = 2',
+        'small: float32[] = 0.00001',
+        'last: int64[1] = -1',
+      ],
+      nodes: ['h = MatMul(x, w)', ...nodes],
+    }),
+    producerName: 'pytorch',
+  });
+  expect(issues.filter(({ code }) => code === 'graph/lost-casts')).toHaveLength(count);
+});

@@ -12,6 +12,7 @@ import type { Issue } from '../model/issue.ts';
 import { isAnonymousTensor, isArithmeticName, isLookUpName, isProductName } from '../model/tensorNames.ts';
 import type { Use } from './findRoles.ts';
 import type { Parameter } from './modelAnalysis.ts';
+import { isSpreadTable } from './spreadTables.ts';
 
 export function issuesOfComputedWeights(
   graph: Graph,
@@ -19,15 +20,18 @@ export function issuesOfComputedWeights(
   uses: ReadonlyMap<string, Use>,
 ): readonly Issue[] {
   const computed = parameters.flatMap(({ name }): readonly Computed[] => {
-    const { foldedFrom = [], parameter, parameters: joined } = graph.values.get(name)?.literal?.origin ?? {};
+    const value = graph.values.get(name);
+    const { foldedFrom = [], parameter, parameters: joined, mayRepeat } = value?.literal?.origin ?? {};
     // Filters that are scaled for each sample were scaled by a constant before.
     const use = uses.get(name);
     if (isFoldedByTorchScript(name) && use?.feedsFilter === true && !use.asWeight)
       return [{ name, source: name }];
-    if (use?.asWeight === false && isAddedTable(graph, name)) return [{ name, source: name }];
+    const isSpread = value !== undefined && isSpreadTable(graph, value);
+    if (isSpread || (use?.asWeight === false && isAddedTable(graph, name))) return [{ name, source: name }];
     const source = parameter ?? joined?.[0] ?? foldedFrom.find((candidate) => candidate.includes('.'));
     const isComputed =
       joined !== undefined ||
+      mayRepeat === true ||
       [...foldedFrom, name].some((each) => isLookUpName(each) || isArithmeticName(each));
     return source !== undefined && isComputed ? [{ name, source }] : [];
   });

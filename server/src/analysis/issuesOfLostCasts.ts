@@ -6,7 +6,7 @@
 import type { OperatorOrigin } from '../composites/composite.ts';
 import type { Composites } from '../composites/findComposites.ts';
 import { isFloatingPoint } from '../model/elementType.ts';
-import type { Graph, Operator } from '../model/graph.ts';
+import { type Graph, isKnownShape, type Operator } from '../model/graph.ts';
 import type { Issue } from '../model/issue.ts';
 import { hasTrait, inPyTorch } from '../operators/operatorFacts.ts';
 
@@ -28,7 +28,7 @@ export function issuesOfLostCasts(
   // A cast that does nothing shows that casts are in the file.
   const isIdle = (operator: Operator): boolean =>
     hasTrait(operator, 'casts') && isFloat(operator.inputs[0]) && isFloat(operator.outputs[0]);
-  if (operators.some(isIdle)) return [];
+  if (operators.some(isIdle)) return issuesOfLostReturns({ operators, values }, composites, isIdle);
   const written = operators.filter((operator) => {
     const { call, moduleClass } = originOf(operator.index);
     // The model itself has no class of its own here.
@@ -49,6 +49,54 @@ export function issuesOfLostCasts(
       severity: 'information',
       message: `In half precision, ${name}${others} may cast between types: the exporter left out casts that change nothing in fp32. Time and memory there are of the types that autocast gives. Export with \`torch.export.save\`, which keeps casts`,
       operator: first.source,
+    },
+  ];
+}
+
+/**
+ * Normalizations that cast what they read and not what they give, in files of the TorchScript exporter: it writes `x.float()`, and
+ * leaves out `y.type_as(x)` where the types are one (torch/onnx, `symbolic_opset9.type_as`). Gemma and Meta's LLaMA are written so.
+ */
+function issuesOfLostReturns(
+  graph: Pick<Graph, 'operators' | 'values'>,
+  composites: Composites,
+  isIdle: (operator: Operator) => boolean,
+): readonly Issue[] {
+  const { operators, values } = graph;
+  const readersOf = (name: string) =>
+    (values.get(name)?.consumers ?? []).flatMap((index) => operators[index] ?? []);
+  const isCast = (operator: Operator | undefined): boolean => operator !== undefined && isIdle(operator);
+  const isVector = (name: string): boolean => {
+    const type = values.get(name)?.type;
+    return type?.kind === 'tensor' && isKnownShape(type.shape) && type.shape.length <= 1;
+  };
+  const isReturned = (name: string): boolean =>
+    readersOf(name).some((reader) => {
+      if (isIdle(reader)) return true;
+      const isScale = reader.inputs.some((other) => other !== name && isVector(other));
+      return isScale && (reader.type === 'Mul' || reader.type === 'Add') && reader.outputs.some(isReturned);
+    });
+  const found = new Set(
+    [...composites.values()].filter(({ kind, launchedAs, roles, outputs, operators: indices }) => {
+      if (launchedAs === 'one' || (kind !== 'rms-norm' && kind !== 'layer-norm')) return false;
+      const readers = readersOf(roles.input ?? '').filter(({ index }) => indices.includes(index));
+      const [cast, ...others] = readers;
+      const isAlone = others.length === 0 && cast !== undefined && isIdle(cast);
+      if (!isAlone || !cast.outputs[0]?.startsWith('/')) return false;
+      const isCastAgain = indices.some((index) => index !== cast.index && isCast(operators[index]));
+      return !isCastAgain && !outputs.some(isReturned);
+    }),
+  );
+  const [first] = found;
+  const source = operators[first?.operators[0] ?? -1]?.source;
+  if (first === undefined || source === undefined) return [];
+  const count = found.size === 1 ? '1 normalization casts' : `${found.size} normalizations cast`;
+  return [
+    {
+      code: 'graph/lost-casts',
+      severity: 'information',
+      message: `${count} what comes in and not what goes out. The TorchScript exporter leaves out \`type_as\` where it changes nothing in fp32. Without it, what follows is of the type that autocast gives. Export with \`torch.export.save\`, which keeps it`,
+      operator: source,
     },
   ];
 }

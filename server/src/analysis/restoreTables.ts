@@ -57,7 +57,7 @@ function restore(
 ): Restored | undefined {
   if (origin?.repeats === undefined) return undefined;
   const { repeats, foldedFrom = [], ...known } = origin;
-  const { broadcastAxis, lookup, alike = [] } = repeats;
+  const { broadcastAxis, lookup, alike = [], isAssumed } = repeats;
   const isBroadcast = broadcastAxis !== undefined;
   const slice = dimensions.map((size, axis) => (axis === broadcastAxis || alike.includes(axis) ? 1 : size));
   const width = slice[lookup?.axis ?? 0] ?? 1;
@@ -81,7 +81,13 @@ function restore(
     elementType,
     dimensions: trained,
     storedBytes,
-    origin: isCertain ? known : isRow ? { ...known, foldedFrom: [...foldedFrom, name] } : origin,
+    origin: isAssumed
+      ? { ...known, mayRepeat: true }
+      : isCertain
+        ? known
+        : isRow
+          ? { ...known, foldedFrom: [...foldedFrom, name] }
+          : origin,
   };
   const initializers = before === undefined || isOther ? [table] : [];
   const nodes: Restored['nodes'][number][] = [];

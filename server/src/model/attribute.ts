@@ -41,6 +41,8 @@ export interface TensorOrigin {
   readonly isUniform?: boolean;
   /** Where vectors of it are alike: it was looked up in a smaller table, or repeated. */
   readonly repeats?: RepeatedVectors;
+  /** It was repeated along one axis, and its contents do not tell whether along others, too. */
+  readonly mayRepeat?: true;
 }
 
 export interface RepeatedVectors {
@@ -48,6 +50,8 @@ export interface RepeatedVectors {
   readonly broadcastAxis?: number;
   /** Axes behind that one along which nothing changes either. */
   readonly alike?: readonly number[];
+  /** Its contents do not tell whether it repeats itself along others, too. */
+  readonly isAssumed?: true;
   /** Of its vectors along `axis` so many are different. */
   readonly lookup?: { readonly axis: number; readonly distinct: number };
 }

@@ -257,7 +257,7 @@ export const issueCodes = {
   'graph/lost-casts': {
     title: 'The file does not have the casts of the model',
     explanation:
-      'The default exporter leaves out casts that change nothing in fp32, such as `x.float()` before a normalization and `x.to(dtype)` behind it. In half precision they decide how wide tensors are, what is kept for backward, and which kernels cast. Without them each operator runs in the type that `torch.autocast` gives it. An archive of `torch.export` has them.',
+      'The default exporter leaves out casts that change nothing in fp32, such as `x.float()` before a normalization and `x.to(dtype)` behind it. In half precision they decide how wide tensors are, what is kept for backward, and which kernels cast. Without them each operator runs in the type that `torch.autocast` gives it. The TorchScript exporter leaves out `type_as` alone. An archive of `torch.export` has them all.',
   },
   'graph/assumed-calls': {
     title: 'What the exporter merged is costed as most programs compute it',

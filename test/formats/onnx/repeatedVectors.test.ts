@@ -51,3 +51,15 @@ test.each<[string, readonly number[], ElementAt, RepeatedVectors | undefined]>([
   const found = repeatedVectors(tensor, byteSourceOfBuffer(Buffer.alloc(0)), undefined, 'none');
   expect(found).toEqual(expected);
 });
+
+/** `token.expand(3, 4, 5)` of `[1, 1, 5]` or `[1, 4, 5]`, of which nothing but zeros is stored. */
+test.each<[string, readonly number[], RepeatedVectors]>([
+  ['rows that may be one row', [3, 4, 5], { broadcastAxis: 0, isAssumed: true }],
+  ['one row', [3, 1, 5], { broadcastAxis: 0 }],
+])('zeros that were expanded: %s', (_, dimensions, expected) => {
+  const elements = elementsOf(dimensions, () => 0);
+  const storedBytes = 4 * elements.length;
+  const tensor = { name: 'stored', elementType: 'float32' as const, dimensions, elements, storedBytes };
+  const found = repeatedVectors(tensor, byteSourceOfBuffer(Buffer.alloc(0)), undefined, 'as it is');
+  expect(found).toEqual(expected);
+});

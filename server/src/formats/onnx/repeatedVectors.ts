@@ -25,7 +25,9 @@ export function repeatedVectors(
   const block = count / (dimensions[0] ?? 1);
   if (elements === undefined || elements.every((element) => element === elements[0])) {
     const axis = expansion === 'transposed' ? 1 : 0;
-    return expansion !== 'none' && (dimensions[axis] ?? 1) > 1 ? { broadcastAxis: axis } : undefined;
+    if (expansion === 'none' || (dimensions[axis] ?? 1) < 2) return undefined;
+    const wide = dimensions.filter((size, other) => other !== axis && size > 1);
+    return { broadcastAxis: axis, ...(wide.length > 1 ? { isAssumed: true } : {}) };
   }
   if (expansion === 'transposed') {
     const broadcastAxis = dimensions.findIndex(
