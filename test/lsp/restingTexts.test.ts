@@ -43,3 +43,10 @@ test('a text that nobody typed into does not wait', async () => {
   forget('a');
   await rested('a');
 });
+
+test('a text that was only opened rests', async () => {
+  const client = await startTestServer({ pullsDiagnostics: true, platform: { restOfTexts: 60_000 } });
+  await client.open(uri, 'layer-spec', spec('wide'));
+  expect((await pull(client)).items).toHaveLength(1);
+  await client.stop();
+});
