@@ -156,6 +156,7 @@ test.each([
     context: { diagnostics: [] },
   });
   const [fix] = actions.filter(({ title }) => title.includes('com.example.Mix'));
+  expect(fix?.diagnostics?.map(({ code }) => code)).toEqual(['graph/unknown-operator']);
   const changes = fix?.edit?.documentChanges ?? [];
   expect(changes.map((change) => ('kind' in change ? change.kind : 'edit'))).toEqual(kinds);
   let written = before ?? '';

@@ -144,6 +144,16 @@ describe('everywhere', () => {
     ).toEqual([own, 'file:///home/ann/shared/a.layers.yaml', 'file:///home/ann/shared/b.layers.yaml']);
   });
 
+  test('goes on behind an include that has no address', async () => {
+    expect(
+      await addresses({
+        folders: ['file:///home/ann/nets'],
+        open: [[own, 'layer-spec', 'include: [../shared/a.layers.yaml, /etc/b.layers.yaml]\n']],
+        files: { 'file:///home/ann/shared/a.layers.yaml': '' },
+      }),
+    ).toEqual([own, 'file:///home/ann/shared/a.layers.yaml']);
+  });
+
   test('takes what is open as it is there, and reads no file for it', async () => {
     const found = looking({
       folders: ['file:///home/ann/nets'],

@@ -85,3 +85,27 @@ test('dimensions of one model add to those of all, and win over them', () => {
   });
   expect(withScenario(settings, { batch: 2 }).settings.dimensions).toEqual({ seq: 128, width: 64 });
 });
+
+/** Of `models`, the longest entry that names the end of a path counts, in whole names of folders and files. */
+test.each([
+  ['/models/nets/a.onnx', 3],
+  ['/other/nets/a.onnx', 2],
+  ['/models/a.onnx', 1],
+  ['a.onnx', 1],
+  ['/models/ba.onnx', undefined],
+  ['/models/a.onnx.bak', undefined],
+  ['/models/b.onnx', 4],
+])('%s has a batch of %s', (path, batch) => {
+  const { settings } = readSettings({
+    models: {
+      'a.onnx': { batch: 1 },
+      'nets/a.onnx': { batch: 2 },
+      'models/nets/a.onnx': { batch: 3 },
+      // From the root of the workspace, as paths are mostly written.
+      '/b.onnx': { batch: 4 },
+      // It names nothing.
+      '': { batch: 5 },
+    },
+  });
+  expect(scenarioOfSettings(settingsForModel(settings, path).settings).batch).toBe(batch);
+});
