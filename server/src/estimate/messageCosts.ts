@@ -1,5 +1,6 @@
 /** What each message of a step costs, and what of that falls to the layers whose gradients or parameters it carries. */
 
+import type { Parameter } from '../analysis/modelAnalysis.ts';
 import type { Message } from '../frameworks/exchange.ts';
 import { intAt } from '../model/at.ts';
 import { formatTime } from '../model/format.ts';
@@ -19,16 +20,20 @@ export function messageCosts(plan: StepPlan, timeline: StepTimeline): readonly M
   const layerOf = layerOfOperators(training);
   const ownerOf = layerOfParameters(training);
   const last = training.costs.length - 1;
-  const { parameters } = training.analysis;
-  const layersOf = memoize((gradients: Message['gradients']): MessageCost['layers'] => {
-    const shares = new Map<number, Bytes>();
-    for (const gradient of gradients) {
-      const parameter = parameters[gradient.index];
-      const layer = parameter && ownerOf(parameter);
-      if (layer !== undefined) shares.set(layer, bytes((shares.get(layer) ?? 0) + gradient.bytes));
-    }
-    return Array.from(shares, ([index, size]) => ({ index, bytes: size }));
-  });
+  const { parameters, frozen } = training.analysis;
+  // What is gathered is the same list in each message of a unit.
+  const layersOf = memoize((gradients: Message['gradients']) =>
+    memoize((weights: NonNullable<Message['frozen']>): MessageCost['layers'] => {
+      const shares = new Map<number, Bytes>();
+      const add = (parameter: Parameter | undefined, size: Bytes): void => {
+        const layer = parameter && ownerOf(parameter);
+        if (layer !== undefined) shares.set(layer, bytes((shares.get(layer) ?? 0) + size));
+      };
+      for (const { index, bytes: size } of gradients) add(parameters[index], size);
+      for (const { index, bytes: size } of weights) add(frozen[index], size);
+      return Array.from(shares, ([index, size]) => ({ index, bytes: size }));
+    }),
+  );
   const routeOf = memoize((stages: StepPlan['traffic']['stages'][number]) => ({
     time: sum(stages.map(({ time }) => time)),
     description: describeRoute(stages),
@@ -47,7 +52,7 @@ export function messageCosts(plan: StepPlan, timeline: StepTimeline): readonly M
       time,
       exposed: sent?.exposed ?? seconds(0),
       slack: sent?.slack ?? seconds(0),
-      layers: layersOf(message.gradients),
+      layers: layersOf(message.gradients)(message.frozen ?? noFrozen),
       readyAfter: intAt(layerOf, message.after.pass === 'backward' ? last - message.after.position : 0),
       isAllReduce: isAllReduce(message.stages),
       description,
@@ -65,6 +70,7 @@ const isAllReduce = (stages: Message['stages']): boolean =>
   stages.every(({ operation }) => operation.kind === 'collective' && operation.collective === 'all-reduce');
 
 const noStages: readonly never[] = [];
+const noFrozen: readonly never[] = [];
 
 /** A message's time and its exposed part belong to its layers by their share of its bytes. */
 export function communicationByLayer(

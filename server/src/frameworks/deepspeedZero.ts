@@ -11,6 +11,7 @@
 
 import type { CollectiveKind } from '../communication/collectiveKind.ts';
 import { itemAt } from '../model/at.ts';
+import { largestOf } from '../model/extremes.ts';
 import { type Bytes, bytes } from '../model/units.ts';
 import type { FrameworkBehaviour } from './behaviour.ts';
 import {
@@ -25,7 +26,7 @@ import {
   wholeState,
 } from './exchange.ts';
 import type { FrameworkEntry } from './frameworkEntry.ts';
-import type { Gradient } from './gradient.ts';
+import type { FrozenWeight, Gradient } from './gradient.ts';
 import { hostCopy, largestOfGradients, updateOnHost, updatesOnHost, withHostCopies } from './offload.ts';
 import { fromZero, oneOf, positiveNumber } from './options.ts';
 import { packBuckets, packWithin } from './packBuckets.ts';
@@ -357,12 +358,13 @@ function shardedParameters(
       },
     ],
   );
-  const largest = units.reduce((most, { elements }) => Math.max(most, elements), 0);
+  const largest = largestOf([0, ...units.map(({ elements }) => elements)]);
+  const largestTrained = largestOf([0, ...units.map(({ trained }) => trained)]);
   return {
     ...noExchange,
     messages: [...messages, ...persistent],
     shards: { parameters: group.gpus, gradients: group.gpus, optimizerState: group.gpus },
-    buffers: bytes(3 * largest * bytesPerElement),
+    buffers: bytes((2 * largest + largestTrained) * bytesPerElement),
   };
 }
 
@@ -374,7 +376,7 @@ function gatheredParameters(
 ): Exchange {
   const parameterBytesPerElement = bytesPerElementOf('auto', group);
   const units = prefetchedUnits(parameters, group, options);
-  const largest = units.reduce((most, { elements }) => Math.max(most, elements), 0);
+  const largest = largestOf([0, ...units.map(({ elements }) => elements)]);
   return {
     ...noExchange,
     messages: gathersOfForward(units, { over: 'all', parameterBytesPerElement, ahead: 2 }),
@@ -389,12 +391,18 @@ function prefetchedUnits(
   group: WorkerGroup,
   options: ReadonlyMap<string, string>,
 ): readonly Unit[] {
-  const bytesPerElement = bytesPerElementOf('auto', group);
   const threshold = Number(options.get('persistence-threshold'));
-  const sharded = gradients.filter(({ elements }) => elements > threshold);
-  return packBuckets(
-    sharded.toSorted((a, b) => a.usedFrom - b.usedFrom),
-    [Number(options.get('prefetch-bucket-size')) * bytesPerElement],
-    bytesPerElement,
-  ).map(({ gradients: own }) => unitOf(own, group));
+  const most = Number(options.get('prefetch-bucket-size'));
+  const units: (Gradient | FrozenWeight)[][] = [];
+  let left = 0;
+  for (const weight of [...gradients, ...(group.frozen ?? [])].sort((a, b) => a.usedFrom - b.usedFrom)) {
+    if (weight.elements <= threshold) continue;
+    if (left > 0) units.at(-1)?.push(weight);
+    else {
+      units.push([weight]);
+      left = most;
+    }
+    left -= weight.elements;
+  }
+  return units.map((weights) => unitOf(weights, group));
 }

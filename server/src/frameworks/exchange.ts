@@ -11,7 +11,7 @@ import type { Operation } from '../communication/operation.ts';
 import type { Placement } from '../communication/placement.ts';
 import type { Precision } from '../model/scenario.ts';
 import { type Bytes, bytes, type Seconds } from '../model/units.ts';
-import type { Gradient } from './gradient.ts';
+import type { FrozenWeight, Gradient } from './gradient.ts';
 
 /** Who takes part. */
 export interface WorkerGroup extends Placement {
@@ -19,6 +19,8 @@ export interface WorkerGroup extends Placement {
   /** Of the graph: positions of forward and of backward are 0 to one less. */
   readonly operators: number;
   readonly precision: Precision;
+  /** Weights that are not trained, in the order of forward; left out, none. */
+  readonly frozen?: readonly FrozenWeight[];
   /** It computes one stage of a pipeline, whose passes are micro-batches. */
   readonly pipelined?: true;
 }
@@ -89,6 +91,8 @@ export interface Channel {
 export interface Message {
   /** Those it carries, or whose parameters it carries. */
   readonly gradients: readonly Gradient[];
+  /** Weights without gradients that it carries; left out, none. */
+  readonly frozen?: readonly FrozenWeight[];
   /** On the wire. */
   readonly bytes: Bytes;
   readonly after: SyncPoint;

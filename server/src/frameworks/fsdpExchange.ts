@@ -2,7 +2,7 @@
 
 import { type Bytes, bytes } from '../model/units.ts';
 import { type Exchange, noExchange, type WorkerGroup, wholeState } from './exchange.ts';
-import type { Gradient } from './gradient.ts';
+import type { FrozenWeight, Gradient } from './gradient.ts';
 import { withHostCopies } from './offload.ts';
 import { allReduceEach } from './packBuckets.ts';
 import { gathersOfForward, shardedMessages, shardStream, type Unit, unitOf } from './shardedUnits.ts';
@@ -27,7 +27,7 @@ export function fsdpExchange(
 ): Exchange {
   if (onHost === undefined) return exchangeOfGpus(gradients, group, how);
   const ways = waysOf(how.over, group);
-  const [largest] = largestTwo(blocksOf(gradients, group));
+  const [largest] = largestTwo(blocksOf(gradients, group).map(({ elements }) => elements));
   return withHostCopies(shardedExchange(gradients, group, how), group, {
     perReduced: onHost / how.gradientBytesPerElement,
     perGathered: onHost / how.parameterBytesPerElement,
@@ -70,12 +70,15 @@ function shardedExchange(
       gathersAgain: !keeps && units.length > 1,
       ahead: 2,
       aheadInBackward: backwardPrefetch === 'pre' ? 1 : 0,
+      // It goes by the order of forward (_fully_shard/_fsdp_param_group.py, `_backward_prefetch`).
+      gathersBlindly: true,
       // After the backward of a unit its hook prefetches, then reduces (_runtime_utils.py, `_post_backward_hook`).
       gathersFirst: backwardPrefetch === 'post',
     }),
     shards: { parameters: ways, gradients: ways, optimizerState: ways },
     buffers: bytes(
-      (keeps ? allUnits(units, parameterBytesPerElement) : wholeUnits(units, parameterBytesPerElement, 1)) +
+      (keeps ? allUnits(units, parameterBytesPerElement) : wholeUnits(units, parameterBytesPerElement)) +
+        (keeps ? 0 : gradientsOfLargest(units, parameterBytesPerElement)) +
         castGradients(units, parameterBytesPerElement, gradientBytesPerElement),
     ),
   };
@@ -95,9 +98,7 @@ export function fsdpInference(
     // What stays whole was gathered in the first pass.
     messages: keeps ? [] : gathersOfForward(units, { over, parameterBytesPerElement, ahead: 2 }),
     shards: { ...wholeState, parameters: ways },
-    buffers: keeps
-      ? allUnits(units, parameterBytesPerElement)
-      : wholeUnits(units, parameterBytesPerElement, 0),
+    buffers: keeps ? allUnits(units, parameterBytesPerElement) : wholeUnits(units, parameterBytesPerElement),
   };
 }
 
@@ -111,9 +112,10 @@ export const waysOf = (over: FullSharding['over'], { gpus, gpusPerNode }: Worker
  */
 function replicated(units: readonly Unit[], parameterBytes: number, gradientBytes: number): Exchange {
   const buckets = units
-    .map(({ gradients, elements, backwardLast }) => ({
+    .filter(({ trained }) => trained > 0)
+    .map(({ gradients, trained, backwardLast }) => ({
       gradients,
-      bytes: bytes(elements * gradientBytes),
+      bytes: bytes(trained * gradientBytes),
       readyAfter: backwardLast,
     }))
     .sort((a, b) => a.readyAfter - b.readyAfter);
@@ -128,34 +130,40 @@ function replicated(units: readonly Unit[], parameterBytes: number, gradientByte
 export const blockOfParameter = (parameter: string): string =>
   /^(.*?\D)??\d+(?=[./\]]|$)/.exec(parameter)?.[0] ?? '';
 
-/** In the order of forward; the root, which is used at both ends of the model, comes first. */
+/** In the order of forward; the root, which is whole before forward begins, comes first (_fully_shard/_fsdp_state.py, `_root_pre_forward`). */
 function blocksOf(gradients: readonly Gradient[], group: WorkerGroup): readonly Unit[] {
-  const blocks = new Map<string, Gradient[]>();
-  for (const gradient of gradients) {
-    const name = blockOfParameter(gradient.parameter);
+  const blocks = new Map<string, (Gradient | FrozenWeight)[]>();
+  for (const weight of [...gradients, ...(group.frozen ?? [])]) {
+    const name = blockOfParameter(weight.parameter);
     const block = blocks.get(name);
-    if (block === undefined) blocks.set(name, [gradient]);
-    else block.push(gradient);
+    if (block === undefined) blocks.set(name, [weight]);
+    else block.push(weight);
   }
-  return [...blocks.values()].map((block) => unitOf(block, group)).sort((a, b) => a.first - b.first);
+  return Array.from(blocks, ([name, weights]): Unit => {
+    const unit = unitOf(weights, group);
+    return name === '' ? { ...unit, first: 0, staysWhole: true } : unit;
+  }).sort((a, b) => a.first - b.first || Number(b.staysWhole ?? false) - Number(a.staysWhole ?? false));
 }
 
 /** All units are whole, in the type that they are gathered in, beside their shards. */
 const allUnits = (units: readonly Unit[], bytesPerElement: number): Bytes =>
   bytes(units.reduce((total, { elements }) => total + elements, 0) * bytesPerElement);
 
-/** Two units are whole at a time, the gradients of so many beside them. */
-const wholeUnits = (units: readonly Unit[], bytesPerElement: number, gradients: 0 | 1): Bytes => {
-  const [first, second] = largestTwo(units);
-  return bytes(((1 + gradients) * first + second) * bytesPerElement);
+/** Two units are whole at a time. */
+const wholeUnits = (units: readonly Unit[], bytesPerElement: number): Bytes => {
+  const [first, second] = largestTwo(units.map(({ elements }) => elements));
+  return bytes((first + second) * bytesPerElement);
 };
+
+/** The gradients of one unit are whole beside them. */
+const gradientsOfLargest = (units: readonly Unit[], bytesPerElement: number): Bytes =>
+  bytes(largestTwo(units.map(({ trained }) => trained))[0] * bytesPerElement);
 
 /** Gradients are added in a copy where they change their type; the largest unit is the root, whose turn comes last. */
 const castGradients = (units: readonly Unit[], from: number, to: number): Bytes =>
-  bytes(from === to ? 0 : largestTwo(units)[1] * to);
+  bytes(from === to ? 0 : largestTwo(units.map(({ trained }) => trained))[1] * to);
 
-/** Elements. */
-function largestTwo(units: readonly Unit[]): readonly [number, number] {
-  const [first = 0, second = 0] = units.map(({ elements }) => elements).sort((a, b) => b - a);
+function largestTwo(sizes: readonly number[]): readonly [number, number] {
+  const [first = 0, second = 0] = sizes.toSorted((a, b) => b - a);
   return [first, second];
 }

@@ -1,4 +1,4 @@
-/** A parameter's gradient at the moment backward has finished it. */
+/** A parameter's gradient at the moment backward has finished it, and weights that have none. */
 
 import type { EmbeddingTable } from '../analysis/embeddingTables.ts';
 import type { Bytes } from '../model/units.ts';
@@ -19,5 +19,20 @@ export interface Gradient {
   /** Weight or bias of a batch normalization. */
   readonly ofBatchNorm?: boolean;
   /** Of experts that are divided over so many workers (`Parameter.expertWays`). */
+  readonly expertWays?: number;
+}
+
+/** A weight that is not trained: workers that hold shards of it gather it all the same. */
+export interface FrozenWeight {
+  readonly parameter: string;
+  /** Index in `ModelAnalysis.frozen`. */
+  readonly index: number;
+  readonly elements: number;
+  readonly bytes: Bytes;
+  /** Position in forward order of the first operator that uses it. */
+  readonly usedFrom: number;
+  /** Position in backward order of that operator; left out where backward does not come so far. */
+  readonly passedAfter?: number;
+  /** As that of a gradient. */
   readonly expertWays?: number;
 }

@@ -16,11 +16,19 @@ import {
   theUpdate,
   type WorkerGroup,
 } from './exchange.ts';
-import type { Gradient } from './gradient.ts';
+import type { FrozenWeight, Gradient } from './gradient.ts';
 
 export interface Unit {
   readonly gradients: readonly Gradient[];
+  readonly frozen: readonly FrozenWeight[];
+  /** Of all that is gathered. */
   readonly elements: number;
+  /** Of what has a gradient. */
+  readonly trained: number;
+  /** Whether backward comes to it: it, or something before it, is trained. */
+  readonly runsBackward: boolean;
+  /** From the start of forward to the end of backward. */
+  readonly staysWhole?: true;
   /** Positions of forward. */
   readonly first: number;
   readonly last: number;
@@ -29,18 +37,33 @@ export interface Unit {
   readonly backwardLast: number;
 }
 
-export function unitOf(gradients: readonly Gradient[], { operators }: WorkerGroup): Unit {
-  const uses = gradients.map((gradient) => gradient.usedFrom);
+/** One after the other, or together. */
+export function unitOf(weights: readonly (Gradient | FrozenWeight)[], { operators }: WorkerGroup): Unit {
+  const gradients = weights.filter(isTrained);
+  const frozen = weights.filter(isFrozen);
+  const uses = weights.map((weight) => weight.usedFrom);
   const last = largestOf(uses);
+  const backwardFirst = Math.max(0, operators - 1 - last);
+  const trained = elementsOf(gradients);
+  const passed = frozen.flatMap(({ passedAfter }) => passedAfter ?? []);
   return {
     gradients,
-    elements: gradients.reduce((total, { elements }) => total + elements, 0),
+    frozen,
+    elements: trained + elementsOf(frozen),
+    trained,
+    runsBackward: gradients.length > 0 || passed.length > 0,
     first: smallestOf(uses),
     last,
-    backwardFirst: Math.max(0, operators - 1 - last),
-    backwardLast: largestOf(gradients.map((gradient) => gradient.readyAfter)),
+    backwardFirst,
+    backwardLast: largestOf([backwardFirst, ...gradients.map((gradient) => gradient.readyAfter), ...passed]),
   };
 }
+
+const isTrained = (weight: Gradient | FrozenWeight): weight is Gradient => 'readyAfter' in weight;
+const isFrozen = (weight: Gradient | FrozenWeight): weight is FrozenWeight => !isTrained(weight);
+
+const elementsOf = (weights: readonly { readonly elements: number }[]): number =>
+  weights.reduce((total, { elements }) => total + elements, 0);
 
 export interface Gathering {
   /** Ranks that hold the shards, and the like across nodes that then add theirs. */
@@ -53,6 +76,8 @@ export interface Gathering {
   readonly ahead: number;
   /** Units that backward gathers before it needs them. */
   readonly aheadInBackward: number;
+  /** Backward gathers ahead whether or not it will come to that unit, before which nothing may be trained. */
+  readonly gathersBlindly?: boolean;
   /** Of what follows the backward of one unit, the next gather is issued before the scatter. */
   readonly gathersFirst?: boolean;
 }
@@ -68,21 +93,31 @@ export function shardedMessages(
   const passing = givenUp(units);
   const places = new Map(passing.map((unit, index) => [unit, index]));
   const backward = units.toReversed();
+  const reached =
+    how.gathersBlindly === true ? lastReached(units, passing) - how.aheadInBackward : passing.length;
   const gathers = backward.map((unit): readonly Message[] => {
     const place = places.get(unit);
     if (place === undefined || !how.gathersAgain) return [];
+    if (!unit.runsBackward && place < reached) return [];
     const passed = passing[place + 1 + how.aheadInBackward];
     const after: SyncPoint =
       passed === undefined ? forwardAt(group.operators - 1) : backwardAt(passed.backwardLast);
-    return [gather(unit, how, after, backwardAt(unit.backwardFirst))];
+    return [gather(unit, how, after, unit.runsBackward ? backwardAt(unit.backwardFirst) : theUpdate)];
   });
   const inBackward = backward.flatMap((unit, index): readonly Message[] => {
-    const scattered = scatter(unit, group, how);
+    const scattered = unit.trained === 0 ? [] : [scatter(unit, group, how)];
     return how.gathersFirst === true
-      ? [...(gathers[index + 1] ?? []), scattered]
-      : [scattered, ...(gathers[index + 1] ?? [])];
+      ? [...(gathers[index + 1] ?? []), ...scattered]
+      : [...scattered, ...(gathers[index + 1] ?? [])];
   });
   return [...gathersOfForward(units, how), ...(gathers[0] ?? []), ...inBackward];
+}
+
+/** The place of the unit that backward comes to last; beyond all where it comes to none of them. */
+function lastReached(units: readonly Unit[], passing: readonly Unit[]): number {
+  if (!units.some(({ runsBackward }) => runsBackward)) return Number.POSITIVE_INFINITY;
+  const place = passing.findIndex(({ runsBackward }) => runsBackward);
+  return place < 0 ? passing.length : place;
 }
 
 /** A unit's gather starts when the unit `ahead` before it has been given up. */
@@ -104,9 +139,12 @@ export function gathersOfForward(
   });
 }
 
-/** Units that forward is through with before the next begins: the root, which is used at both ends, stays whole. */
+/** Units that forward is through with when the next is done with its first operator: one operator may use weights of both. */
 const givenUp = (units: readonly Unit[]): readonly Unit[] =>
-  units.filter(({ last }, index) => last < (units[index + 1]?.first ?? Number.POSITIVE_INFINITY));
+  units.filter(
+    ({ last, staysWhole }, index) =>
+      staysWhole !== true && last <= (units[index + 1]?.first ?? Number.POSITIVE_INFINITY),
+  );
 
 const gather = (
   unit: Unit,
@@ -117,6 +155,7 @@ const gather = (
   const size = bytes(unit.elements * how.parameterBytesPerElement);
   return {
     gradients: unit.gradients,
+    ...(unit.frozen.length === 0 ? {} : { frozen: unit.frozen }),
     bytes: size,
     after,
     before,
@@ -125,7 +164,7 @@ const gather = (
 };
 
 function scatter(unit: Unit, { nodes, gpusPerNode }: WorkerGroup, how: Gathering): Message {
-  const size = bytes(unit.elements * how.gradientBytesPerElement);
+  const size = bytes(unit.trained * how.gradientBytesPerElement);
   return {
     gradients: unit.gradients,
     bytes: size,

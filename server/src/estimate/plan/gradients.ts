@@ -3,7 +3,7 @@
 import type { EmbeddingTable } from '../../analysis/embeddingTables.ts';
 import type { ModelAnalysis, TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import { foldedIndex } from '../../analysis/repetition/foldGraph.ts';
-import type { Gradient } from '../../frameworks/gradient.ts';
+import type { FrozenWeight, Gradient } from '../../frameworks/gradient.ts';
 import { bytesOnGpu, type ElementType } from '../../model/elementType.ts';
 import { memoizeRecent } from '../../model/memoizeRecent.ts';
 import { isSameContent } from '../../model/sameContent.ts';
@@ -55,6 +55,48 @@ function orderGradients(
       }),
     )
     .sort((a, b) => a.readyAfter - b.readyAfter || b.index - a.index);
+}
+
+/** Weights that are not trained, in the order of forward. */
+export const frozenWeights = (
+  { analysis, costs }: TrainingGraph,
+  bytesPerElement = 4,
+): readonly FrozenWeight[] => knownFrozen(analysis, { operators: costs.length, bytesPerElement });
+
+const knownFrozen = memoizeRecent(orderFrozen, isSameContent);
+
+function orderFrozen(
+  analysis: ModelAnalysis,
+  { operators, bytesPerElement }: Omit<GradientQuestion, 'tables'>,
+): readonly FrozenWeight[] {
+  if (operators === 0) return [];
+  const runsBackward = backwardOfOperators(analysis);
+  return analysis.frozen
+    .map((weight, index): FrozenWeight => {
+      const [usedFrom = 0] = weight.operators;
+      const passed = weight.operators.find(runsBackward);
+      return {
+        parameter: weight.name,
+        index,
+        elements: weight.elements,
+        bytes: parameterBytes(weight, bytesPerElement),
+        usedFrom,
+        ...(passed === undefined ? {} : { passedAfter: operators - 1 - passed }),
+        ...(weight.expertWays === undefined ? {} : { expertWays: weight.expertWays }),
+      };
+    })
+    .sort((a, b) => a.usedFrom - b.usedFrom || a.index - b.index);
+}
+
+/** Whether what an operator gives receives a gradient, in a folded analysis by the operator that it is a copy of. */
+function backwardOfOperators(analysis: ModelAnalysis): (index: number) => boolean {
+  const { folded } = analysis;
+  const { graph, costing } = folded?.analysis ?? analysis;
+  const { requires } = costing.gradients;
+  return (index) => {
+    const operator = graph.operators[folded === undefined ? index : foldedIndex(folded.layout, index)];
+    return operator?.outputs.some((name) => requires.has(name)) === true;
+  };
 }
 
 const tableIn = (table: EmbeddingTable | undefined): Pick<Gradient, 'table'> =>

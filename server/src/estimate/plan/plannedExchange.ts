@@ -21,7 +21,7 @@ import { memoize } from '../../model/memoize.ts';
 import { isSameContent } from '../../model/sameContent.ts';
 import type { Scenario } from '../../model/scenario.ts';
 import { bytes } from '../../model/units.ts';
-import { gradientsInReadyOrder } from './gradients.ts';
+import { frozenWeights, gradientsInReadyOrder } from './gradients.ts';
 import { unlikeOthers } from './heldTables.ts';
 import { type PlannedTraffic, timeTraffic } from './plannedTraffic.ts';
 
@@ -51,7 +51,11 @@ export function planExchange(step: ExchangingStep, profile: MeasuredProfile): Pl
     unlikeOthers(training, step.behaviour),
   );
   const { framework, mode } = scenario;
-  const group = workerGroup(training, scenario, placement);
+  const frozen = frozenWeights(training, weightBytesPerElement);
+  const group = {
+    ...workerGroup(training, scenario, placement),
+    ...(frozen.length === 0 ? {} : { frozen }),
+  };
   const job: Job = { framework, mode, group, cluster };
   const known = jobs.get(gradients) ?? new LruCache<Job, PlannedExchange>(isSameJob, mostJobs);
   jobs.set(gradients, known);
@@ -121,21 +125,28 @@ function exchangeOf(
       batchPerGpu: noticed(() => training.batch),
       timeOf: (operation) => operationTime(cluster, lie, operation).time,
     });
-  const ways = gradients.find(({ expertWays }) => expertWays !== undefined)?.expertWays;
+  const ways = [...gradients, ...(group.frozen ?? [])].find(
+    ({ expertWays }) => expertWays !== undefined,
+  )?.expertWays;
   if (ways === undefined) return { exchange: exchangeIn(gradients, group, placement), isOfStep };
   const dense = exchangeIn(
     gradients.filter(({ expertWays }) => expertWays === undefined),
-    group,
+    withFrozen(group, (expertWays) => expertWays === undefined),
     placement,
   );
   const among = expertGroup(group, ways);
   const ofExperts = exchangeIn(
     gradients.filter(({ expertWays }) => expertWays !== undefined),
-    { ...group, ...among, gpus: group.gpus / ways },
+    { ...withFrozen(group, (expertWays) => expertWays !== undefined), ...among, gpus: group.gpus / ways },
     among,
   );
   return { exchange: withExperts(dense, ofExperts, among), isOfStep };
 }
+
+const withFrozen = (group: WorkerGroup, isOwn: (expertWays: number | undefined) => boolean): WorkerGroup =>
+  group.frozen === undefined
+    ? group
+    : { ...group, frozen: group.frozen.filter(({ expertWays }) => isOwn(expertWays)) };
 
 /** Those that have the same experts: neighbours have others. */
 function expertGroup({ nodes, gpusPerNode }: Placement, ways: number): Placement {
