@@ -23,6 +23,7 @@ import { timesOf } from '../plan/plannedTimes.ts';
 import type { StepPlan } from '../plan/stepPlan.ts';
 import { recost } from '../recost.ts';
 import type { EstimatedStep } from './estimatedStep.ts';
+import { halfWeightsAdvice } from './halfWeightsAdvice.ts';
 import { inBackwardAdvice } from './inBackwardAdvice.ts';
 import { offloadAdvice } from './offloadAdvice.ts';
 import { scoresAdvice } from './scoresAdvice.ts';
@@ -35,6 +36,7 @@ export function outOfMemory({ plan, memory, reserved, timeline }: EstimatedStep)
   const batch = placeable(plan, memory, room);
   const { title } = tightestGpu(plan);
   const advice = [
+    ...halfWeightsAdvice(plan, memory, batch),
     ...checkpointAdvice(plan, memory, batch, timeline.step),
     ...shardingAdvice(plan, memory),
     ...scoresAdvice(plan, memory, batch),
