@@ -1,6 +1,7 @@
 /** What happened on the channels, for those who ask when a message travelled and not only when it arrived. */
 
 import { intAt } from '../model/at.ts';
+import type { MessageColumns } from './messageColumns.ts';
 
 /**
  * Columns by job; the job of stage k of a message of a step is `jobOf(step, message) + k`. They grow with the steps, so
@@ -21,8 +22,10 @@ export interface Jobs {
   readonly startedCount: number;
 }
 
-/** The same while it is written, in place: a call for each event would take longer than the event. */
+/** The same while it is written, in place. */
 export class Records implements Jobs {
+  readonly perStep: number;
+  readonly messageOf: Int32Array;
   ready = new Float64Array(0);
   start = new Float64Array(0);
   end = new Float64Array(0);
@@ -30,14 +33,28 @@ export class Records implements Jobs {
   started = new Int32Array(0);
   startedCount = 0;
 
-  /** `first`: by message of a step its first job, one longer. */
-  constructor(
-    readonly perStep: number,
-    private readonly first: Int32Array,
-    readonly messageOf: Int32Array,
-  ) {}
+  private readonly firstStage: Int32Array;
+  /** By channel, what it carried last, −1 for nothing. */
+  private readonly last: Int32Array;
 
-  jobOf = (step: number, message: number): number => step * this.perStep + intAt(this.first, message);
+  constructor({ firstStage, messageOf, time }: MessageColumns, channels: number) {
+    this.perStep = time.length;
+    this.messageOf = messageOf;
+    this.firstStage = firstStage;
+    this.last = new Int32Array(channels).fill(-1);
+  }
+
+  jobOf = (step: number, message: number): number => step * this.perStep + intAt(this.firstStage, message);
+
+  /** A channel carries a job from `time` to `until`. */
+  add(channel: number, job: number, time: number, until: number): void {
+    this.start[job] = time;
+    this.end[job] = until;
+    this.previous[job] = intAt(this.last, channel);
+    this.started[this.startedCount] = job;
+    this.startedCount += 1;
+    this.last[channel] = job;
+  }
 
   /** There are jobs of so many steps. */
   hold(steps: number): void {

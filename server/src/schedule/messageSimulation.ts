@@ -6,10 +6,11 @@
  */
 
 import { floatAt, intAt } from '../model/at.ts';
+import { ChannelJobs } from './channelJobs.ts';
 import type { Pace } from './gpuStream.ts';
 import { type Jobs, longer, Records } from './jobs.ts';
 import type { MessageColumns } from './messageColumns.ts';
-import { createQueue } from './queue.ts';
+import { ReleasedJobs } from './releasedJobs.ts';
 import type { ChannelOrder } from './stepWork.ts';
 
 export interface MessageSimulation {
@@ -45,157 +46,173 @@ const noJob = Number.NEGATIVE_INFINITY;
 const never = Number.POSITIVE_INFINITY;
 
 /** `steps`: how many are usually simulated. */
-export function createMessageSimulation(
+export const createMessageSimulation = (
   messages: MessageColumns,
   channels: readonly ChannelOrder[],
   slowing: readonly number[] = [],
   { steps = 1, isRecorded = false }: { readonly steps?: number; readonly isRecorded?: boolean } = {},
-): MessageSimulation {
-  const { firstStage: first, messageOf, channel: channelOf, time: durationOf, rank, ranks } = messages;
-  const perStep = durationOf.length;
-  const records = isRecorded ? new Records(perStep, first, messageOf) : undefined;
-  let capacity = 0;
+): MessageSimulation => {
+  const records = isRecorded ? new Records(messages, channels.length) : undefined;
+  return new Simulation(messages, channels, slowing, steps, records);
+};
+
+/** A job of a later step is like that of the first one: both are the same stage, told by its place in the columns. */
+class Simulation implements MessageSimulation {
+  readonly pace = { until: never, factor: 1 };
+  private readonly perStep: number;
+  private readonly channels: ChannelJobs;
+  private readonly released = new ReleasedJobs();
+  /** By channel, by which share kernels take longer beside what it carries. */
+  private readonly slowing: Float64Array;
+  /** There is room for so many steps. */
+  private capacity = 0;
   /** By step and message: when it has passed its last stage, where that is known. */
-  let arrived = new Float64Array(0);
-  let links = new Int32Array(0);
-  /** Jobs released, and when; those from `taken` to before `given` are not yet in a queue. */
-  let released = new Int32Array(0);
-  let releasedAt = new Float64Array(0);
-  const queued = { taken: 0, given: 0 };
-  const holdStep = (step: number): void => {
-    if (step < capacity) return;
-    capacity = Math.max(steps, 2 * capacity);
-    arrived = longer(arrived, new Float64Array(messages.count * capacity).fill(never));
-    links = longer(links, new Int32Array(perStep * capacity));
-    released = longer(released, new Int32Array(messages.count * capacity));
-    releasedAt = longer(releasedAt, new Float64Array(messages.count * capacity));
-    records?.hold(capacity);
-  };
-  const jobOf = (step: number, message: number): number => step * perStep + intAt(first, message);
-  /** The job of the first step that it is like. */
-  const kindOf = (job: number): number => (job < perStep ? job : job % perStep);
+  private arrived = new Float64Array(0);
 
-  const queues = channels.map((order) => createQueue(order === 'first come' ? 1 : ranks));
-  const count = channels.length;
-  const isByPriority = Int32Array.from(channels, (order) => (order === 'first come' ? 0 : 1));
-  const running = new Int32Array(count).fill(-1);
-  /** Of the records: what each channel carried last. */
-  const last = new Int32Array(count).fill(-1);
-  /** By channel: when it has carried its job. */
-  const busyUntil = new Float64Array(count).fill(never);
-  const shares = Float64Array.from(channels, (_, channel) => slowing[channel] ?? 0);
-  const pace = { until: never, factor: 1 };
+  constructor(
+    private readonly messages: MessageColumns,
+    orders: readonly ChannelOrder[],
+    slowing: readonly number[],
+    private readonly steps: number,
+    readonly jobs: Records | undefined,
+  ) {
+    this.perStep = messages.time.length;
+    this.channels = new ChannelJobs(orders, messages.ranks);
+    this.slowing = Float64Array.from(orders, (_, channel) => slowing[channel] ?? 0);
+  }
 
-  const enqueue = (job: number, kind: number): void => {
-    const channel = intAt(channelOf, kind);
-    queues[channel]?.push(job, isByPriority[channel] === 1 ? intAt(rank, intAt(messageOf, kind)) : 0, links);
-  };
-  /** All that happens next, at one time: jobs end, released ones and next stages queue, free channels take what goes first. */
-  const pass = (): void => {
-    const time = pace.until;
-    for (let channel = 0; channel < count; channel += 1) {
-      if ((busyUntil[channel] ?? never) > time) continue;
-      const job = intAt(running, channel);
-      running[channel] = -1;
-      busyUntil[channel] = never;
-      const kind = kindOf(job);
-      if (messageOf[kind + 1] === messageOf[kind]) {
-        if (records !== undefined) records.ready[job + 1] = time;
-        enqueue(job + 1, kind + 1);
-      }
+  release(step: number, message: number, time: number): void {
+    if (!this.hasStages(message)) return;
+    this.hold(step);
+    this.released.add(step * this.perStep + intAt(this.messages.firstStage, message), time);
+    if (time < this.pace.until) this.pace.until = time;
+  }
+
+  arrival(step: number, message: number): number {
+    if (!this.hasStages(message)) return 0;
+    const at = step * this.messages.count + message;
+    while ((this.arrived[at] ?? never) === never) {
+      // A time that is no number compares with nothing: it would be waited for forever.
+      if (!(this.pace.until < never)) throw new Error('a message is waited for that was never sent');
+      this.advance();
     }
-    const { given } = queued;
-    let { taken } = queued;
-    for (; taken < given; taken += 1) {
-      const at = floatAt(releasedAt, taken);
-      if (at > time) break;
-      const job = intAt(released, taken);
-      if (records !== undefined) records.ready[job] = at;
-      enqueue(job, kindOf(job));
+    return floatAt(this.arrived, at);
+  }
+
+  endOfWork(start: number, work: number): number {
+    let time = start;
+    let left = work;
+    while (left > 0) {
+      while (this.pace.until <= time) this.advance();
+      const { until: next, factor } = this.pace;
+      const done = time + left * factor;
+      if (done <= next) return done;
+      left -= (next - time) / factor;
+      time = next;
     }
-    queued.taken = taken;
-    // A literal: with `never`, which V8 does not know to be a number here, each time it takes would be one on the heap.
-    let next = Number.POSITIVE_INFINITY;
-    if (taken < given) next = floatAt(releasedAt, taken);
+    return time;
+  }
+
+  outstanding(step: number, time: number): Outstanding {
+    while (this.pace.until < time) this.advance();
+    const begin = step * this.perStep;
+    const jobs: number[] = [];
+    for (let channel = 0; channel < this.channels.count; channel += 1) {
+      const job = intAt(this.channels.running, channel);
+      jobs.push(job < 0 ? noJob : job - begin);
+      for (const waiting of this.channels.waiting(channel)) jobs.push(waiting - begin);
+      jobs.push(noJob);
+    }
+    // What is released and not yet queued became ready at `time` itself.
+    for (const job of this.released.left()) jobs.push(job - begin);
+    return { jobs, left: this.channels.left(time) };
+  }
+
+  /** All that happens next, at one time. */
+  private advance(): void {
+    const time = this.pace.until;
+    this.endJobs(time);
+    this.queueReleased(time);
+    this.startJobs(time);
+  }
+
+  /** Jobs that have passed their channel leave it, and their next stages queue. */
+  private endJobs(time: number): void {
+    const { channels, jobs, messages } = this;
+    for (let channel = 0; channel < channels.count; channel += 1) {
+      if (floatAt(channels.until, channel) > time) continue;
+      const job = channels.end(channel);
+      const stage = this.stageOf(job);
+      if (isLastStage(messages, stage)) continue;
+      if (jobs !== undefined) jobs.ready[job + 1] = time;
+      this.enqueue(job + 1, stage + 1);
+    }
+  }
+
+  private queueReleased(time: number): void {
+    const { released, jobs } = this;
+    for (let at = released.nextTime; at <= time; at = released.nextTime) {
+      const job = released.take();
+      if (jobs !== undefined) jobs.ready[job] = at;
+      this.enqueue(job, this.stageOf(job));
+    }
+  }
+
+  /** Free channels take what goes first; the pace holds until the next job ends or is released. */
+  private startJobs(time: number): void {
+    const { channels, pace } = this;
+    let next = this.released.nextTime;
     let slowdown = 0;
-    for (let channel = 0; channel < count; channel += 1) {
-      if (intAt(running, channel) < 0) {
-        const job = queues[channel]?.pop(links) ?? -1;
+    for (let channel = 0; channel < channels.count; channel += 1) {
+      if (intAt(channels.running, channel) < 0) {
+        const job = channels.takeNext(channel);
         if (job < 0) continue;
-        running[channel] = job;
-        const kind = kindOf(job);
-        const until = time + floatAt(durationOf, kind);
-        busyUntil[channel] = until;
-        if (records !== undefined) {
-          records.start[job] = time;
-          records.end[job] = until;
-          records.previous[job] = intAt(last, channel);
-          records.started[records.startedCount] = job;
-          records.startedCount += 1;
-          last[channel] = job;
-        }
-        const message = intAt(messageOf, kind);
-        if (messageOf[kind + 1] !== message) {
-          arrived[((job - kind) / perStep) * messages.count + message] = until;
-        }
+        this.start(channel, job, time);
       }
-      const until = busyUntil[channel] ?? never;
-      if (until < next) next = until;
-      const share = floatAt(shares, channel);
-      if (share > slowdown) slowdown = share;
+      next = Math.min(next, floatAt(channels.until, channel));
+      slowdown = Math.max(slowdown, floatAt(this.slowing, channel));
     }
     pace.until = next;
     pace.factor = 1 + slowdown;
-  };
-  return {
-    pace,
-    endOfWork: (start, work) => {
-      let time = start;
-      let left = work;
-      while (left > 0) {
-        while (pace.until <= time) pass();
-        const { until: next, factor } = pace;
-        const done = time + left * factor;
-        if (done <= next) return done;
-        left -= (next - time) / factor;
-        time = next;
-      }
-      return time;
-    },
-    release: (step, message, time) => {
-      const job = jobOf(step, message);
-      if (job === jobOf(step, message + 1)) return;
-      holdStep(step);
-      released[queued.given] = job;
-      releasedAt[queued.given] = time;
-      queued.given += 1;
-      if (time < pace.until) pace.until = time;
-    },
-    arrival: (step, message) => {
-      const at = step * messages.count + message;
-      // Without stages it arrives at once.
-      if (first[message + 1] === first[message]) return 0;
-      while ((arrived[at] ?? never) === never) {
-        // A time that is no number compares with nothing: it would be waited for forever.
-        if (!(pace.until < never)) throw new Error('a message is waited for that was never sent');
-        pass();
-      }
-      return floatAt(arrived, at);
-    },
-    outstanding: (step, time) => {
-      while (pace.until < time) pass();
-      const begin = step * perStep;
-      const jobs: number[] = [];
-      for (let channel = 0; channel < count; channel += 1) {
-        const job = intAt(running, channel);
-        jobs.push(job < 0 ? noJob : job - begin);
-        for (const waiting of queues[channel]?.waiting(links) ?? []) jobs.push(waiting - begin);
-        jobs.push(noJob);
-      }
-      // What is released and not yet queued became ready at `time` itself.
-      for (let at = queued.taken; at < queued.given; at += 1) jobs.push(intAt(released, at) - begin);
-      return { jobs, left: Array.from(busyUntil, (until) => (until === never ? 0 : until - time)) };
-    },
-    jobs: records,
-  };
+  }
+
+  private start(channel: number, job: number, time: number): void {
+    const { messages } = this;
+    const stage = this.stageOf(job);
+    const until = time + floatAt(messages.time, stage);
+    this.channels.start(channel, job, until);
+    this.jobs?.add(channel, job, time, until);
+    if (isLastStage(messages, stage)) {
+      const step = (job - stage) / this.perStep;
+      this.arrived[step * messages.count + intAt(messages.messageOf, stage)] = until;
+    }
+  }
+
+  private enqueue(job: number, stage: number): void {
+    const { channel, messageOf, rank } = this.messages;
+    this.channels.enqueue(intAt(channel, stage), job, intAt(rank, intAt(messageOf, stage)));
+  }
+
+  private stageOf(job: number): number {
+    return job < this.perStep ? job : job % this.perStep;
+  }
+
+  /** A message without stages arrives at once. */
+  private hasStages(message: number): boolean {
+    const { firstStage } = this.messages;
+    return firstStage[message + 1] !== firstStage[message];
+  }
+
+  private hold(step: number): void {
+    if (step < this.capacity) return;
+    this.capacity = Math.max(this.steps, 2 * this.capacity);
+    const { count } = this.messages;
+    this.arrived = longer(this.arrived, new Float64Array(count * this.capacity).fill(never));
+    this.channels.hold(this.perStep * this.capacity);
+    this.released.hold(count * this.capacity);
+    this.jobs?.hold(this.capacity);
+  }
 }
+
+const isLastStage = ({ messageOf }: MessageColumns, stage: number): boolean =>
+  messageOf[stage + 1] !== messageOf[stage];
