@@ -10,134 +10,149 @@
  */
 
 import type { Operator } from '../model/graph.ts';
+import type { ContextExchange } from '../model/scenario.ts';
 import { inputOf } from '../operators/operatorFacts.ts';
 import type { DividedGraph } from './boundMap.ts';
-import type { ContextParallel } from './contextParallel.ts';
-import type { MeshCollective } from './tensorCollectives.ts';
+import type { AttentionCore, ContextParallel } from './contextParallel.ts';
+import type { MeshCollective } from './meshCollective.ts';
+import { elementsPerHead, repetitionsOf } from './repeatedHeads.ts';
+
+type Exchange = Omit<MeshCollective, 'axis'>;
+
+interface ContextWork {
+  readonly divided: DividedGraph;
+  readonly parallel: ContextParallel;
+  readonly elementsOf: (name: string) => number;
+}
 
 /** `elementsOf`: of a value as the workers of a group together have it. */
 export function contextTraffic(
   divided: DividedGraph,
-  { division, cores }: ContextParallel,
+  parallel: ContextParallel,
   elementsOf: (name: string) => number,
 ): readonly MeshCollective[] {
-  const { graph, costing } = divided.training.analysis;
-  const { requiresGradient } = divided.training;
-  const { values, operators } = division.division;
-  const { ways } = division;
+  const work = { divided, parallel, elementsOf };
   const exchangeOf = new Map(
-    cores.flatMap(({ operators: own, exchange }) => own.map((index) => [index, exchange])),
+    parallel.cores.flatMap(({ operators, exchange }) => operators.map((index) => [index, exchange])),
   );
-  const collectives: MeshCollective[] = [];
-  const add = (
-    operator: number,
-    pass: MeshCollective['pass'],
-    collective: MeshCollective['collective'],
-    elements: number,
-    times?: number,
-  ): void => {
-    collectives.push({
-      axis: 'context',
-      operator,
-      pass,
-      collective,
-      elements,
-      ...(times === undefined ? {} : { times }),
-    });
-  };
-
-  for (const core of cores) {
-    if (core.exchange !== 'all-to-all') continue;
-    const own = new Set(core.operators);
-    const members = core.operators.flatMap((index) => graph.operators[index] ?? []);
-    const isOutside = (index: number | undefined): boolean => index === undefined || !own.has(index);
-    const given = members.flatMap(({ inputs, index }) =>
-      inputs.flatMap((name) =>
-        isOutside(graph.values.get(name)?.producer) && isComputedSplit(name) ? [[name, index] as const] : [],
-      ),
-    );
-    const made = members.flatMap(({ outputs, index }) =>
-      outputs.flatMap((name) =>
-        (graph.values.get(name)?.consumers ?? []).some(isOutside) ? [[name, index] as const] : [],
-      ),
-    );
-    for (const [name, index] of new Map([...given, ...made])) {
-      const elements = elementsOf(smallest(name, (size) => size % ways === 0));
-      add(index, 'forward', 'all-to-all', elements);
-      add(index, 'backward', 'all-to-all', elements);
-    }
-  }
-
+  const exchanges = parallel.cores.flatMap((core) =>
+    core.exchange === 'all-to-all' ? exchangesForHeads(core, work) : [],
+  );
   const met = new Set<string>();
-  for (const operator of graph.operators) {
-    const { index } = operator;
-    const part = operators.get(index);
-    const exchange = exchangeOf.get(index);
-    if (exchange !== 'all-to-all') {
-      for (const [tensor, read] of operator.inputs.entries()) {
-        const isPart = part?.factor.inputs.some((place) => place.tensor === tensor) === true;
-        if (isPart || !isReadWhole(operator, tensor, read)) continue;
-        const name = exchange === undefined ? read : smallest(read);
-        if (met.has(name)) continue;
-        met.add(name);
-        const elements = elementsOf(name);
-        const hasGradient = requiresGradient.has(name);
-        if (exchange === 'ring') {
-          add(index, 'forward', 'send', elements / ways, ways - 1);
-          if (hasGradient) add(index, 'backward', 'send', elements / ways, 2 * ways - 1);
-          continue;
-        }
-        add(index, 'forward', 'all-gather', elements);
-        if (!hasGradient) continue;
-        if (exchange === 'all-gather') add(index, 'backward', 'all-gather', elements);
-        // What every worker computes whole of it has a whole gradient on each.
-        if (part !== undefined) add(index, 'backward', 'reduce-scatter', elements);
-      }
+  for (const operator of divided.training.analysis.graph.operators) {
+    const exchange = exchangeOf.get(operator.index);
+    for (const name of exchange === 'all-to-all' ? [] : readWhole(operator, exchange, work)) {
+      if (met.has(name)) continue;
+      met.add(name);
+      exchanges.push(...gathers(name, operator.index, exchange, work));
     }
-    if (part === undefined || part.factor.outputs.length > 0) continue;
-    for (const output of part.factor.partial?.outputs ?? []) {
-      const name = operator.outputs[output] ?? '';
-      // A loss is each worker's own, as that of other copies.
-      if (!graph.outputs.includes(name)) add(index, 'forward', 'all-reduce', elementsOf(name));
-    }
+    exchanges.push(...partialSums(operator, work));
   }
-  return collectives;
+  return exchanges.map((exchange) => ({ axis: 'context', ...exchange }));
+}
 
-  function isComputedSplit(name: string): boolean {
-    return values.has(name) && requiresGradient.has(name);
-  }
+/** What goes into attention and what comes out is exchanged once, and its gradient back. */
+function exchangesForHeads({ operators }: AttentionCore, work: ContextWork): Exchange[] {
+  const { training } = work.divided;
+  const { graph } = training.analysis;
+  const { values } = work.parallel.division.division;
+  const { ways } = work.parallel.division;
+  const isOutside = (index: number | undefined): boolean => index === undefined || !operators.includes(index);
+  const isComputedSplit = (name: string): boolean => values.has(name) && training.requiresGradient.has(name);
+  const members = operators.flatMap((index) => graph.operators[index] ?? []);
+  const given = members.flatMap(({ inputs, index }) =>
+    inputs
+      .filter((name) => isOutside(graph.values.get(name)?.producer) && isComputedSplit(name))
+      .map((name) => [name, index] as const),
+  );
+  const made = members.flatMap(({ outputs, index }) =>
+    outputs
+      .filter((name) => (graph.values.get(name)?.consumers ?? []).some(isOutside))
+      .map((name) => [name, index] as const),
+  );
+  return [...new Map([...given, ...made])].flatMap(([name, operator]) => {
+    const elements = work.elementsOf(beforeRepetition(name, work, (heads) => heads % ways === 0));
+    return [
+      { operator, pass: 'forward', collective: 'all-to-all', elements },
+      { operator, pass: 'backward', collective: 'all-to-all', elements },
+    ];
+  });
+}
 
-  function isReadWhole(operator: Operator, tensor: number, name: string): boolean {
-    const value = graph.values.get(name);
-    if (!values.has(name) || value?.producer === undefined || costing.gradients.isStored(name)) return false;
-    return (
-      costing.auxiliary.shapeArithmetic[operator.index] !== true &&
-      inputOf(operator, tensor)?.role !== 'shape'
-    );
-  }
+/** The split values that an operator reads over all positions. */
+function readWhole(
+  operator: Operator,
+  exchange: ContextExchange | undefined,
+  work: ContextWork,
+): readonly string[] {
+  const { graph, costing } = work.divided.training.analysis;
+  const { values, operators } = work.parallel.division.division;
+  if (costing.auxiliary.shapeArithmetic[operator.index] === true) return [];
+  const divided = operators.get(operator.index)?.factor.inputs ?? [];
+  const whole = operator.inputs.filter(
+    (name, tensor) =>
+      !divided.some((place) => place.tensor === tensor) &&
+      values.has(name) &&
+      graph.values.get(name)?.producer !== undefined &&
+      !costing.gradients.isStored(name) &&
+      inputOf(operator, tensor)?.role !== 'shape',
+  );
+  return exchange === undefined ? whole : whole.map((name) => beforeRepetition(name, work));
+}
 
-  /** The smallest tensor that this one is a repetition of, whose heads are accepted. */
-  function smallest(name: string, accepts: (heads: number) => boolean = () => true): string {
-    let best = name;
-    let own: string | undefined = name;
-    while (own !== undefined) {
-      const elements = elementsOf(own);
-      if (elements < elementsOf(best) && accepts(elements / elementsPerHead(name))) best = own;
-      const operator: Operator | undefined = graph.operators[graph.values.get(own)?.producer ?? -1];
-      const given: readonly string[] = operator?.inputs.filter((each) => values.has(each)) ?? [];
-      own = given.length === 1 && !multiplies(operator) ? given[0] : undefined;
-    }
-    return best;
+/** How an operator gets the positions of other workers, and they the gradients of theirs. */
+function gathers(
+  name: string,
+  operator: number,
+  exchange: ContextExchange | undefined,
+  { divided, parallel, elementsOf }: ContextWork,
+): readonly Exchange[] {
+  const { ways, division } = parallel.division;
+  const hasGradient = divided.training.requiresGradient.has(name);
+  const elements = elementsOf(name);
+  const forward = { operator, pass: 'forward' } as const;
+  const backward = { operator, pass: 'backward' } as const;
+  if (exchange === 'ring') {
+    const sent = { collective: 'send', elements: elements / ways } as const;
+    const around = { ...forward, ...sent, times: ways - 1 };
+    return hasGradient ? [around, { ...backward, ...sent, times: 2 * ways - 1 }] : [around];
   }
+  const again = hasGradient && exchange === 'all-gather';
+  // What every worker computes whole of it has a whole gradient on each.
+  const isScattered = hasGradient && division.operators.has(operator);
+  return [
+    { ...forward, collective: 'all-gather', elements },
+    ...(again ? [{ ...backward, collective: 'all-gather', elements } as const] : []),
+    ...(isScattered ? [{ ...backward, collective: 'reduce-scatter', elements } as const] : []),
+  ];
+}
 
-  function multiplies(operator: Operator | undefined): boolean {
-    const cost = divided.training.costs[operator?.index ?? -1];
-    return cost?.kind !== 'known' || cost.forward.flops > 0;
-  }
+/** Sums over positions are added up over workers. */
+function partialSums(
+  { index, outputs }: Operator,
+  { divided, parallel, elementsOf }: ContextWork,
+): readonly Exchange[] {
+  const factor = parallel.division.division.operators.get(index)?.factor;
+  if (factor === undefined || factor.outputs.length > 0) return [];
+  return (factor.partial?.outputs ?? []).flatMap((output): readonly Exchange[] => {
+    const name = outputs[output] ?? '';
+    // A loss is each worker's own, as that of other copies.
+    if (divided.training.analysis.graph.outputs.includes(name)) return [];
+    return [{ operator: index, pass: 'forward', collective: 'all-reduce', elements: elementsOf(name) }];
+  });
+}
 
-  /** Of [batch, heads, positions, features]: all but the heads. */
-  function elementsPerHead(name: string): number {
-    const dimensions = divided.training.tensors.get(name)?.dimensions ?? [];
-    return (dimensions[0] ?? 1) * (dimensions.at(-1) ?? 1) * (dimensions.at(-2) ?? 1);
+/** The smallest tensor that this one is a repetition of, whose heads are accepted. */
+function beforeRepetition(
+  name: string,
+  { divided: { training }, parallel, elementsOf }: ContextWork,
+  accepts: (heads: number) => boolean = () => true,
+): string {
+  let best = name;
+  for (const own of repetitionsOf(name, training, parallel.division.division.values)) {
+    const elements = elementsOf(own);
+    const isSmaller = elements < elementsOf(best);
+    if (isSmaller && accepts(elements / elementsPerHead(name, training))) best = own;
   }
+  return best;
 }

@@ -8,7 +8,7 @@
 import { chosenExperts } from '../operators/contrib/mixtureOfExperts.ts';
 import type { DividedGraph } from './boundMap.ts';
 import type { ExpertParallel } from './expertParallel.ts';
-import type { MeshCollective } from './tensorCollectives.ts';
+import type { MeshCollective } from './meshCollective.ts';
 
 /**
  * `elementsOf`: of a value as one worker has it. `imbalance`: rows of the busiest worker over the mean, of mixtures that drop no

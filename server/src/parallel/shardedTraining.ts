@@ -3,7 +3,7 @@
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
 import type { AttentionCore } from './contextParallel.ts';
 import type { Division } from './division.ts';
-import type { MeshCollective } from './tensorCollectives.ts';
+import type { MeshCollective } from './meshCollective.ts';
 import type { WholeProduct } from './tensorParallel.ts';
 
 export interface ShardedTraining {

@@ -11,8 +11,10 @@
 import { isWeight, type Operator } from '../model/graph.ts';
 import { hasTrait } from '../operators/operatorFacts.ts';
 import type { BoundFactor, DividedGraph } from './boundMap.ts';
+import type { SplitRules } from './divideOperator.ts';
 import type { DividedFactor, Division, Regrouped, Split } from './division.ts';
-import { areParts, followSplit, type SplitRules } from './followSplit.ts';
+import { followSplit } from './followSplit.ts';
+import { areParts } from './matchFactor.ts';
 import { partsTakenBy } from './sideBySide.ts';
 
 export interface TensorParallel {

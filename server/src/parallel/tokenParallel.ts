@@ -5,9 +5,9 @@
  * before it. Source: Korthikanti et al., arXiv:2205.05198, section 4.2.2.
  */
 
-import type { BoundFactor, DividedGraph } from './boundMap.ts';
+import type { DividedGraph } from './boundMap.ts';
 import type { DividedFactor, Division, Split } from './division.ts';
-import { matchOf } from './followSplit.ts';
+import { agreesWith, blocksOf, matchOf } from './matchFactor.ts';
 
 /** `division` is that of tensor parallelism; what is given has both. */
 export function divideTokens(divided: DividedGraph, ways: number, division: Division): Division {
@@ -27,34 +27,15 @@ export function divideTokens(divided: DividedGraph, ways: number, division: Divi
     const operator = graph.operators[index];
     if (operator === undefined || operators.has(index)) return;
     if (costing.auxiliary.shapeArithmetic[index] === true) return;
-    for (const [names, sideOf] of [
-      [operator.inputs, (factor: BoundFactor) => factor.inputs],
-      [operator.outputs, (factor: BoundFactor) => factor.outputs],
-    ] as const) {
-      const tensor = names.indexOf(name);
-      if (tensor < 0) continue;
-      const match = matchOf(divided.factorsOf(index), sideOf, tensor, place, ways);
-      if (match === undefined || !keepsRows(match)) return;
-      const { factor, within } = match;
-      // What is split along another dimension is not split along the sequence, too.
-      const agrees = [
-        ...factor.inputs.map((own) => [operator.inputs[own.tensor], own] as const),
-        ...factor.outputs.map((own) => [operator.outputs[own.tensor], own] as const),
-      ].every(([own, { axis, outer }]) => {
-        const known = own === undefined ? undefined : values.get(own);
-        return known === undefined || (known.axis === axis && known.outer === outer * within);
-      });
-      if (!agrees) return;
-      operators.set(index, match);
-      for (const own of factor.outputs)
-        split(operator.outputs[own.tensor] ?? '', { axis: own.axis, outer: own.outer * within });
-      for (const own of factor.inputs) {
-        const input = operator.inputs[own.tensor] ?? '';
-        if (graph.values.get(input)?.producer !== undefined)
-          split(input, { axis: own.axis, outer: own.outer * within });
-      }
-      return;
-    }
+    const side = operator.inputs.includes(name) ? 'inputs' : 'outputs';
+    const tensor = operator[side].indexOf(name);
+    const match = matchOf(divided.factorsOf(index), { side, tensor }, place, ways);
+    // What is split along another dimension is not split along the sequence, too.
+    if (match === undefined || !keepsRows(match) || !agreesWith(values, operator, match)) return;
+    operators.set(index, match);
+    for (const [own, block] of blocksOf(operator, 'outputs', match)) split(own, block);
+    for (const [own, block] of blocksOf(operator, 'inputs', match))
+      if (graph.values.get(own)?.producer !== undefined) split(own, block);
   };
 
   for (const [index, { factor }] of division.operators) {

@@ -7,7 +7,7 @@ import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
 import { floatAt } from '../../model/at.ts';
 import { type Bytes, bytes, type Seconds } from '../../model/units.ts';
 import type { MeshAxis } from '../../parallel/division.ts';
-import type { MeshCollective } from '../../parallel/tensorCollectives.ts';
+import type { MeshCollective } from '../../parallel/meshCollective.ts';
 import { columnsBy, type OperatorTimes, type PassTimes } from '../plan/operatorTimes.ts';
 
 export interface TimedCollective extends MeshCollective {

@@ -8,7 +8,7 @@ import { formatBytes, formatCount, formatPercent, formatTime } from '../../model
 import { contextExchanges, type FrameworkChoice, type ParallelScenario } from '../../model/scenario.ts';
 import type { Finding } from '../../model/stepCost.ts';
 import { bytes, seconds } from '../../model/units.ts';
-import { keyHeadsOfAttention } from '../../parallel/contextParallel.ts';
+import { keyHeadsOfAttention } from '../../parallel/attentionCores.ts';
 import { largestKind, shortageText } from '../findings/outOfMemory.ts';
 import { withRuntime } from '../memory/reservedMemory.ts';
 import { passesOf } from '../plan/stepPlan.ts';

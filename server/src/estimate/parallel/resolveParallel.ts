@@ -16,12 +16,8 @@ import {
   type ScenarioRequest,
   type StageCut,
 } from '../../model/scenario.ts';
-import {
-  hasSlidingWindow,
-  headsOfAttention,
-  keyHeadsOfAttention,
-  sequencesOf,
-} from '../../parallel/contextParallel.ts';
+import { hasSlidingWindow, headsOfAttention, keyHeadsOfAttention } from '../../parallel/attentionCores.ts';
+import { sequencesOf } from '../../parallel/contextParallel.ts';
 import { expertsOverCopies, spansTensor } from '../../parallel/expertGroups.ts';
 import { expertCounts } from '../../parallel/expertParallel.ts';
 import { resolveStages } from '../../parallel/givenStages.ts';

@@ -8,7 +8,7 @@ import { measuredLink } from '../../communication/bandwidthDoubt.ts';
 import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
 import { floatAt } from '../../model/at.ts';
 import { bytes, seconds } from '../../model/units.ts';
-import type { MeshCollective } from '../../parallel/tensorCollectives.ts';
+import type { MeshCollective } from '../../parallel/meshCollective.ts';
 import type { OperatorTimes } from '../plan/operatorTimes.ts';
 import type { StepPlan } from '../plan/stepPlan.ts';
 import type { TimedCollective } from './collectiveTimes.ts';

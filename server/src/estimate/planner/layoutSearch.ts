@@ -3,7 +3,8 @@
 import type { ModelAnalysis } from '../../analysis/modelAnalysis.ts';
 import type { ScenarioRequest } from '../../model/scenario.ts';
 import type { StepCost } from '../../model/stepCost.ts';
-import { headsOfAttention, sequencesOf } from '../../parallel/contextParallel.ts';
+import { headsOfAttention } from '../../parallel/attentionCores.ts';
+import { sequencesOf } from '../../parallel/contextParallel.ts';
 import { expertCounts } from '../../parallel/expertParallel.ts';
 import { cutsOf } from '../../parallel/pipelineStages.ts';
 import type { ModelEstimate } from '../estimateModel.ts';
