@@ -1,8 +1,8 @@
 /** What every run says beside what it measures: its device, its notes, and that nothing follows. */
 
 import type { DeviceEvent } from './benchmarkEvents.ts';
-import type { Collected, ResultEvent } from './followRunner.ts';
 import { type MachineState, stateNotes } from './machineState.ts';
+import type { Collected, ResultEvent } from './runnerOptions.ts';
 
 export type MeasuringEvent = Exclude<ResultEvent, { event: 'device' | 'machineState' | 'note' | 'done' }>;
 

@@ -15,8 +15,9 @@ import {
 } from './benchmarkMeasurements.ts';
 import { CollectedRun, type MeasuringEvent } from './collectedRun.ts';
 import { deviceOf } from './deviceOf.ts';
-import { followRunner, type RunnerOptions } from './followRunner.ts';
+import { followRunner } from './followRunner.ts';
 import type { BenchmarkPlan } from './planSchema.ts';
+import type { RunnerOptions } from './runnerOptions.ts';
 import type { SharedStepPlan } from './sharedStep.ts';
 
 export interface BenchmarkOptions extends RunnerOptions {

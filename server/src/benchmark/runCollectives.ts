@@ -5,8 +5,9 @@ import { type CollectiveEvent, type CollectiveOperation, collectiveOperations } 
 import { CollectedRun, type MeasuringEvent } from './collectedRun.ts';
 import { deviceOf } from './deviceOf.ts';
 import type { BenchmarkDevice } from './deviceSchema.ts';
-import { followRunner, type RunnerOptions } from './followRunner.ts';
+import { followRunner } from './followRunner.ts';
 import type { Machine } from './machine.ts';
+import type { RunnerOptions } from './runnerOptions.ts';
 
 export interface CollectivesOptions extends RunnerOptions {
   readonly ranks: number;

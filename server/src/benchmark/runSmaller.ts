@@ -1,7 +1,7 @@
 /** Halves the batch until the whole step fits into memory. */
 
-import type { RunnerOutcome } from './followRunner.ts';
 import type { BenchmarkPlan } from './planSchema.ts';
+import type { RunnerOutcome } from './runnerOptions.ts';
 
 interface Planned {
   readonly plan: BenchmarkPlan;

@@ -5,8 +5,9 @@ import type { LayerKernelsEvent, StepEvent, TracedStepEvent } from './benchmarkE
 import { CollectedRun, type MeasuringEvent } from './collectedRun.ts';
 import { deviceOf } from './deviceOf.ts';
 import type { BenchmarkDevice } from './deviceSchema.ts';
-import { followRunner, type RunnerOptions } from './followRunner.ts';
+import { followRunner } from './followRunner.ts';
 import type { BenchmarkPlan } from './planSchema.ts';
+import type { RunnerOptions } from './runnerOptions.ts';
 
 /** Times in seconds. */
 export interface MeasuredTrace {

@@ -1,7 +1,7 @@
 /** `layercost collectives`: times the collectives of torch.distributed over the GPUs of this machine, by size. */
 
-import type { RunnerOutcome } from '../benchmark/followRunner.ts';
 import { busBandwidth, type MeasuredCollectives, runCollectives } from '../benchmark/runCollectives.ts';
+import type { RunnerOutcome } from '../benchmark/runnerOptions.ts';
 import { savedCollectives } from '../benchmark/savedCollectives.ts';
 import { layoutColumns } from '../estimate/report/columns.ts';
 import { formatBytes, formatTime, significant } from '../model/format.ts';

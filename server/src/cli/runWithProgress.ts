@@ -1,8 +1,8 @@
 /** Runs the Python runner from a terminal: one line of progress, Ctrl+C ends it, what failed is said with its log. */
 
 import { fileURLToPath } from 'node:url';
-import type { RunnerOptions, RunnerOutcome } from '../benchmark/followRunner.ts';
 import type { Nodes } from '../benchmark/runnerCommand.ts';
+import type { RunnerOptions, RunnerOutcome } from '../benchmark/runnerOptions.ts';
 import { withBenchmarkOptions } from './optionAdvice.ts';
 import { printMessage } from './streams.ts';
 
