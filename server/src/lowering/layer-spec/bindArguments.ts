@@ -1,20 +1,27 @@
 /** Matches the arguments of a call with the parameters of a definition, as Python does, and checks their kinds. */
 
 import type { Argument, Expression, LayerCall } from '../../formats/layer-spec/syntax.ts';
-import { isSymbolic } from '../../model/dimension.ts';
 import type { Issue, TextSpan } from '../../model/issue.ts';
 import { didYouMean, nearestName } from '../../model/nearestName.ts';
+import { whatIsWrong } from './checkArgument.ts';
 import { evaluate, layerIn, type Values } from './evaluate.ts';
-import {
-  type ParameterDefinition,
-  type ParameterType,
-  printValue,
-  type SpecValue,
-} from './layerDefinition.ts';
+import type { ParameterDefinition, SpecValue } from './layerDefinition.ts';
 
 export interface BoundArgument {
   readonly value: SpecValue;
   readonly span: TextSpan;
+}
+
+export interface Signature {
+  /** As PyTorch prints it. */
+  readonly text: string;
+  readonly parameters: readonly ParameterDefinition[];
+}
+
+/** Where a call stands. */
+interface Place {
+  readonly values: Values;
+  readonly report: (issue: Issue) => void;
 }
 
 /**
@@ -24,94 +31,122 @@ export interface BoundArgument {
  * the input are passed over: `Conv2d(64, kernel_size=3)` has 64 output channels.
  */
 export function bindArguments(
-  call: LayerCall,
+  { callee }: LayerCall,
   given: readonly Argument[],
-  parameters: readonly ParameterDefinition[],
-  signature: string,
-  values: Values,
-  report: (issue: Issue) => void,
+  signature: Signature,
+  place: Place,
 ): ReadonlyMap<string, BoundArgument> | undefined {
-  const problem = (message: string, span: TextSpan) =>
-    report({ code: 'spec/argument', severity: 'error', message, span });
-  const bound = new Map<string, BoundArgument>();
-  const failed = new Set<string>();
-  const accept = (parameter: ParameterDefinition, expression: Expression, span: TextSpan) => {
-    const value =
-      (parameter.type === 'layer' ? layerIn(expression) : undefined) ?? evaluate(expression, values, report);
-    const wrong =
-      value === undefined
-        ? undefined
-        : fits(value, parameter)
-          ? outOfBounds(value, parameter)
-          : `takes ${kinds[parameter.type]}, not ${printValue(value)}`;
-    if (value !== undefined && wrong === undefined) bound.set(parameter.name, { value, span });
-    else failed.add(parameter.name);
-    if (wrong !== undefined) problem(`\`${parameter.name}\` ${wrong}`, expression.span);
-  };
-
+  const binding = new Binding(callee.text, signature, place);
   const named = given.filter((argument) => argument.keyword !== undefined);
-  const filled = new Set<string>();
-  for (const argument of named) {
-    const { keyword } = argument;
-    if (keyword === undefined) continue;
-    const parameter = parameters.find((candidate) => candidate.name === keyword.text);
-    filled.add(keyword.text);
-    if (parameter === undefined) {
-      const names = parameters.map((candidate) => candidate.name);
-      problem(
-        `${call.callee.text} has no argument \`${keyword.text}\`${didYouMean(keyword.text, names) || `; it is ${signature}`}`,
-        keyword.span,
-      );
-      const meant = nearestName(keyword.text, names);
-      const near = parameters.find(({ name }) => name === meant);
-      const isFree = named.every((other) => other.keyword?.text !== meant);
-      // Read as the argument that was meant, so that nothing else seems wrong because of it.
-      if (near === undefined || !isFree || filled.has(near.name)) continue;
-      filled.add(near.name);
-      accept(near, argument.value, argument.span);
-    } else if (bound.has(parameter.name) || failed.has(parameter.name)) {
-      problem(`\`${keyword.text}\` is given twice`, argument.span);
-    } else accept(parameter, argument.value, argument.span);
-  }
-
   const positional = given.filter((argument) => argument.keyword === undefined);
-  const order = orderOf(parameters, positional.length, filled);
-  const firstNamed = named[0]?.span.start ?? Number.POSITIVE_INFINITY;
-  for (const [index, argument] of positional.entries()) {
-    const parameter = order[index];
-    if (argument.span.start > firstNamed) {
-      const name = parameter === undefined ? '' : `, such as \`${parameter.name}=…\``;
-      problem(`an argument behind a named one needs a name, as in Python; write it${name}`, argument.span);
+  binding.bindNamed(named);
+  binding.bindPositional(positional, named[0]?.span.start ?? Number.POSITIVE_INFINITY);
+  return binding.complete(callee.span);
+}
+
+/** Arguments while they are matched, written in place. */
+class Binding {
+  private readonly bound = new Map<string, BoundArgument>();
+  /** Parameters whose arguments are wrong. */
+  private readonly failed = new Set<string>();
+  /** Names that keywords fill, as written and as meant. */
+  private readonly filled = new Set<string>();
+
+  constructor(
+    private readonly callee: string,
+    private readonly signature: Signature,
+    private readonly place: Place,
+  ) {}
+
+  bindNamed(named: readonly Argument[]): void {
+    for (const argument of named) {
+      const { keyword } = argument;
+      if (keyword === undefined) continue;
+      const parameter = this.signature.parameters.find(({ name }) => name === keyword.text);
+      this.filled.add(keyword.text);
+      if (parameter === undefined) this.bindMisspelt(argument, keyword, named);
+      else if (this.isMet(parameter)) this.problem(`\`${keyword.text}\` is given twice`, argument.span);
+      else this.accept(parameter, argument.value, argument.span);
     }
-    if (parameter === undefined) {
-      problem(
-        `${call.callee.text} takes at most ${order.length} arguments here; it is ${signature}`,
-        argument.span,
-      );
-      break;
-    }
-    if (bound.has(parameter.name) || failed.has(parameter.name)) {
-      problem(`\`${parameter.name}\` is given twice`, argument.span);
-      continue;
-    }
-    const rest = positional.slice(index);
-    const last = rest.at(-1);
-    if (parameter.rest && rest.length > 1 && last !== undefined) {
-      const span = { start: argument.span.start, end: last.span.end };
-      accept(parameter, { kind: 'tuple', items: rest.map((item) => item.value), span }, span);
-      break;
-    }
-    accept(parameter, argument.value, argument.span);
   }
 
-  let complete = true;
-  for (const parameter of parameters) {
-    if (parameter.default !== undefined || parameter.follows || bound.has(parameter.name)) continue;
-    complete = false;
-    if (failed.has(parameter.name)) continue;
-    problem(`${call.callee.text} needs \`${parameter.name}\`: ${signature}`, call.callee.span);
+  /** A keyword that no parameter has is read as the one that was meant, so that nothing else seems wrong because of it. */
+  private bindMisspelt(
+    argument: Argument,
+    keyword: Exclude<Argument['keyword'], undefined>,
+    named: readonly Argument[],
+  ): void {
+    const { parameters, text } = this.signature;
+    const names = parameters.map(({ name }) => name);
+    const hint = didYouMean(keyword.text, names) || `; it is ${text}`;
+    this.problem(`${this.callee} has no argument \`${keyword.text}\`${hint}`, keyword.span);
+    const meant = nearestName(keyword.text, names);
+    const near = parameters.find(({ name }) => name === meant);
+    const isFree = named.every((other) => other.keyword?.text !== meant);
+    if (near === undefined || !isFree || this.filled.has(near.name)) return;
+    this.filled.add(near.name);
+    this.accept(near, argument.value, argument.span);
   }
-  return complete ? bound : undefined;
+
+  /** `firstNamed`: where the first argument with a keyword begins. */
+  bindPositional(positional: readonly Argument[], firstNamed: number): void {
+    const order = orderOf(this.signature.parameters, positional.length, this.filled);
+    for (const [index, argument] of positional.entries()) {
+      const parameter = order[index];
+      if (argument.span.start > firstNamed) this.problem(needsName(parameter), argument.span);
+      if (parameter === undefined) {
+        const most = `${this.callee} takes at most ${order.length} arguments here`;
+        this.problem(`${most}; it is ${this.signature.text}`, argument.span);
+        return;
+      }
+      if (this.isMet(parameter)) {
+        this.problem(`\`${parameter.name}\` is given twice`, argument.span);
+        continue;
+      }
+      const last = positional.at(-1);
+      if (parameter.rest && last !== undefined && last !== argument) {
+        const span = { start: argument.span.start, end: last.span.end };
+        const items = positional.slice(index).map((item) => item.value);
+        this.accept(parameter, { kind: 'tuple', items, span }, span);
+        return;
+      }
+      this.accept(parameter, argument.value, argument.span);
+    }
+  }
+
+  /** All arguments, or `undefined` where one that is needed is missing or wrong. */
+  complete(callee: TextSpan): ReadonlyMap<string, BoundArgument> | undefined {
+    const missing = this.signature.parameters.filter(
+      (parameter) => parameter.default === undefined && !parameter.follows && !this.bound.has(parameter.name),
+    );
+    for (const { name } of missing)
+      if (!this.failed.has(name))
+        this.problem(`${this.callee} needs \`${name}\`: ${this.signature.text}`, callee);
+    return missing.length === 0 ? this.bound : undefined;
+  }
+
+  private isMet({ name }: ParameterDefinition): boolean {
+    return this.bound.has(name) || this.failed.has(name);
+  }
+
+  private accept(parameter: ParameterDefinition, expression: Expression, span: TextSpan): void {
+    const { values, report } = this.place;
+    const layer = parameter.type === 'layer' ? layerIn(expression) : undefined;
+    const value = layer ?? evaluate(expression, values, report);
+    const wrong = value === undefined ? undefined : whatIsWrong(value, parameter);
+    if (value !== undefined && wrong === undefined) this.bound.set(parameter.name, { value, span });
+    else this.failed.add(parameter.name);
+    if (wrong !== undefined) this.problem(`\`${parameter.name}\` ${wrong}`, expression.span);
+  }
+
+  private problem(message: string, span: TextSpan): void {
+    this.place.report({ code: 'spec/argument', severity: 'error', message, span });
+  }
+}
+
+function needsName(parameter: ParameterDefinition | undefined): string {
+  const name = parameter === undefined ? '' : `, such as \`${parameter.name}=…\``;
+  return `an argument behind a named one needs a name, as in Python; write it${name}`;
 }
 
 /** Parameters in the order in which `count` positional arguments fill them. */
@@ -125,57 +160,3 @@ function orderOf(
   if (!parameters.some(required)) return parameters;
   return parameters.filter((parameter) => !parameter.follows);
 }
-
-const kinds: Readonly<Record<ParameterType, string>> = {
-  integer: 'a whole number',
-  number: 'a number',
-  boolean: 'True or False',
-  string: 'a text in quotes',
-  integers: 'a whole number or a tuple of them',
-  padding: "a whole number, a tuple of them, 'same' or 'valid'",
-  dimension: 'a size',
-  dimensions: 'sizes',
-  layer: 'the name of a layer',
-  any: 'a value',
-};
-
-function fits(value: SpecValue, parameter: ParameterDefinition): boolean {
-  if (value === null) return parameter.default === null || parameter.type === 'any';
-  const whole = (item: SpecValue) => isOpen(item) || Number.isSafeInteger(item);
-  const wholes = Array.isArray(value) ? value.every(whole) : whole(value);
-  switch (parameter.type) {
-    case 'integer':
-    case 'dimension':
-      return whole(value);
-    case 'number':
-      return typeof value === 'number' || isOpen(value);
-    case 'boolean':
-      return typeof value === 'boolean';
-    case 'string':
-    case 'layer':
-      return typeof value === 'string';
-    case 'integers':
-    case 'dimensions':
-      return wholes;
-    case 'padding':
-      return wholes || value === 'same' || value === 'valid';
-    case 'any':
-      return true;
-  }
-}
-
-/** What is wrong with a value of the right kind, or `undefined`. */
-function outOfBounds(value: SpecValue, { choices, least, most }: ParameterDefinition): string | undefined {
-  if (choices !== undefined && typeof value === 'string' && !choices.includes(value)) {
-    const texts = choices.map((choice) => `'${choice}'`);
-    return `is ${texts.slice(0, -1).join(', ')} or ${texts.at(-1)}, not '${value}'${didYouMean(value, choices)}`;
-  }
-  const numbers = (Array.isArray(value) ? value : [value]).filter((item) => typeof item === 'number');
-  const small = least === undefined ? undefined : numbers.find((item) => item < least);
-  if (small !== undefined) return `is at least ${least}, not ${small}`;
-  const large = most === undefined ? undefined : numbers.find((item) => item > most);
-  return large === undefined ? undefined : `is at most ${most}, not ${large}`;
-}
-
-const isOpen = (value: SpecValue): boolean =>
-  typeof value === 'object' && value !== null && 'kind' in value && isSymbolic(value);

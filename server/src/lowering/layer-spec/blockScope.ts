@@ -75,8 +75,8 @@ function parameterValues(
       ...(parameter.default === undefined ? {} : { default: null }),
     }),
   );
-  const signature = `${block.name.text}(${parameters.map(({ name }) => name).join(', ')})`;
-  const bound = bindArguments(call, call.arguments, parameters, signature, scope.values, scope.report);
+  const text = `${block.name.text}(${parameters.map(({ name }) => name).join(', ')})`;
+  const bound = bindArguments(call, call.arguments, { text, parameters }, scope);
   const values = new Map<string, SpecValue | undefined>(dims);
   for (const { name, default: otherwise } of block.parameters) {
     const given = bound?.get(name.text);

@@ -53,94 +53,116 @@ export function includeBlocks(
   read: ReadInclude | undefined,
   report: (issue: Issue) => void,
 ): Included {
-  const paths = new Set<string>();
-  const homes = new Map<string, Home>();
+  const files: Files = { read, paths: new Set(), homes: new Map() };
+  const blocks = blocksOf({ includes: spec.includes, blocks: spec.blocks, chain: [path], report }, files);
+  return { blocks, paths: [...files.paths] };
+}
 
-  const blocksOf = (
-    includes: readonly SpecInclude[],
-    chain: readonly string[],
-    own: readonly SpecBlock[],
-    problem: (message: string, span: TextSpan, severity?: Severity) => void,
-  ): ReadonlyMap<string, HomeBlock> => {
-    const blocks = new Map<string, HomeBlock>();
-    for (const { path: written } of includes) {
-      const found = includePath(written.text, chain.at(-1) ?? '');
-      if ('problem' in found) {
-        problem(`\`${written.text}\` cannot be included: ${found.problem}`, written.span);
-        continue;
-      }
-      if (chain.includes(found.path)) {
-        const way = [...chain.slice(chain.indexOf(found.path) + 1), found.path].join(' → ');
-        problem(`\`${found.path}\` includes itself: ${found.path} → ${way}`, written.span);
-        continue;
-      }
-      if (chain.length > deepestIncludes) {
-        problem(`\`${found.path}\` is included ${deepestIncludes} files deep: include it here`, written.span);
-        continue;
-      }
-      if (paths.size >= mostFiles && !paths.has(found.path)) {
-        problem(`\`${found.path}\` is left out: more than ${mostFiles} files are included`, written.span);
-        continue;
-      }
-      const home = homeOf(found.path, chain, (message, severity) => problem(message, written.span, severity));
-      if (home === undefined) continue;
-      for (const [name, block] of home.blocks) {
-        if (block.home !== home) continue;
-        const other = blocks.get(name);
-        if (own.some((candidate) => candidate.name.text === name)) {
-          const message = `block \`${name}\` of \`${found.path}\` is also defined here; the one here is used`;
-          problem(message, written.span, 'warning');
-        } else if (other !== undefined && other.home !== home) {
-          const message = `block \`${name}\` of \`${found.path}\` is also in \`${other.home.file?.path}\`, which is used; rename one of them`;
-          problem(message, written.span);
-        } else blocks.set(name, block);
-      }
-    }
-    return blocks;
-  };
+/** Files that are included, each read once; written in place. */
+interface Files {
+  readonly read: ReadInclude | undefined;
+  readonly paths: Set<string>;
+  readonly homes: Map<string, Home>;
+}
 
-  const homeOf = (
-    file: string,
-    chain: readonly string[],
-    problem: (message: string, severity?: Severity) => void,
-  ): Home | undefined => {
-    paths.add(file);
-    const before = homes.get(file);
-    if (before !== undefined) return before;
-    const text = read?.(file);
-    if (text === undefined) {
-      problem(`\`${file}\` cannot be read; the path is relative to the folder of this file`);
-      return undefined;
-    }
-    const included: IncludedFile = { path: file, text };
-    const { spec: inner, issues } = readLayerSpec(text);
-    const found: Issue[] = [...issues];
-    const values = dimensionValues(inner?.dims ?? [], new Set(), new Map(), (issue) =>
-      found.push(issue),
-    ).values;
-    const own = inner?.blocks ?? [];
-    const reached = blocksOf(
-      inner?.includes ?? [],
-      [...chain, file],
-      own,
-      (message, span, severity = 'error') => found.push({ code: 'spec/include', severity, message, span }),
-    );
-    const blocks = new Map(reached);
-    const home: Home = { file: included, blocks, values };
-    for (const block of own) blocks.set(block.name.text, { block, home });
-    for (const { message, severity, span } of found.slice(0, mostIssues)) {
-      problem(`${placeIn(included, span)}: ${message}`, severity);
-    }
-    if (found.length > mostIssues)
-      problem(`\`${file}\` has ${found.length - mostIssues} more issues; open it`);
-    homes.set(file, home);
-    return home;
-  };
+/** A file whose includes are read. */
+interface Includer {
+  readonly includes: readonly SpecInclude[];
+  readonly blocks: readonly SpecBlock[];
+  /** Files that include one another, up to this one. */
+  readonly chain: readonly string[];
+  readonly report: (issue: Issue) => void;
+}
 
-  const blocks = blocksOf(spec.includes, [path], spec.blocks, (message, span, severity = 'error') =>
-    report({ code: 'spec/include', severity, message, span }),
-  );
-  return { blocks, paths: [...paths] };
+/** Says something at an include. */
+type Problem = (message: string, severity?: Severity) => void;
+
+function blocksOf(includer: Includer, files: Files): ReadonlyMap<string, HomeBlock> {
+  const blocks = new Map<string, HomeBlock>();
+  for (const { path } of includer.includes) {
+    const problem: Problem = (message, severity = 'error') =>
+      includer.report({ code: 'spec/include', severity, message, span: path.span });
+    const found = fileOf(path.text, includer.chain, files);
+    if ('problem' in found) {
+      problem(found.problem);
+      continue;
+    }
+    const home = homeOf(found.path, includer.chain, files, problem);
+    if (home !== undefined) addBlocks(home, includer.blocks, blocks, problem);
+  }
+  return blocks;
+}
+
+/** The file that an include names, or why it is not read. */
+function fileOf(
+  written: string,
+  chain: readonly string[],
+  { paths }: Files,
+): { readonly path: string } | { readonly problem: string } {
+  const found = includePath(written, chain.at(-1) ?? '');
+  if ('problem' in found) return { problem: `\`${written}\` cannot be included: ${found.problem}` };
+  const { path } = found;
+  if (chain.includes(path)) {
+    const way = [...chain.slice(chain.indexOf(path)), path].join(' → ');
+    return { problem: `\`${path}\` includes itself: ${way}` };
+  }
+  if (chain.length > deepestIncludes)
+    return { problem: `\`${path}\` is included ${deepestIncludes} files deep: include it here` };
+  if (paths.size >= mostFiles && !paths.has(path))
+    return { problem: `\`${path}\` is left out: more than ${mostFiles} files are included` };
+  return found;
+}
+
+/** Adds the blocks that a file itself defines to those of others, after those of the includer. */
+function addBlocks(
+  home: Home,
+  own: readonly SpecBlock[],
+  blocks: Map<string, HomeBlock>,
+  problem: Problem,
+): void {
+  const path = home.file?.path;
+  for (const [name, block] of home.blocks) {
+    if (block.home !== home) continue;
+    const other = blocks.get(name);
+    if (own.some((candidate) => candidate.name.text === name))
+      problem(`block \`${name}\` of \`${path}\` is also defined here; the one here is used`, 'warning');
+    else if (other !== undefined && other.home !== home) {
+      const used = `\`${other.home.file?.path}\`, which is used; rename one of them`;
+      problem(`block \`${name}\` of \`${path}\` is also in ${used}`);
+    } else blocks.set(name, block);
+  }
+}
+
+/** An included file as its blocks see it; `undefined` where it cannot be read. */
+function homeOf(path: string, chain: readonly string[], files: Files, problem: Problem): Home | undefined {
+  files.paths.add(path);
+  const before = files.homes.get(path);
+  if (before !== undefined) return before;
+  const text = files.read?.(path);
+  if (text === undefined) {
+    problem(`\`${path}\` cannot be read; the path is relative to the folder of this file`);
+    return undefined;
+  }
+  const file: IncludedFile = { path, text };
+  const { spec, issues } = readLayerSpec(text);
+  const found: Issue[] = [...issues];
+  const report = (issue: Issue): void => void found.push(issue);
+  const { values } = dimensionValues(spec?.dims ?? [], new Set(), new Map(), report);
+  const { includes = [], blocks: own = [] } = spec ?? {};
+  const blocks = new Map(blocksOf({ includes, blocks: own, chain: [...chain, path], report }, files));
+  const home: Home = { file, blocks, values };
+  for (const block of own) blocks.set(block.name.text, { block, home });
+  reportIssues(found, file, problem);
+  files.homes.set(path, home);
+  return home;
+}
+
+/** Says the issues of an included file where it is included. */
+function reportIssues(issues: readonly Issue[], file: IncludedFile, problem: Problem): void {
+  for (const { message, severity, span } of issues.slice(0, mostIssues))
+    problem(`${placeIn(file, span)}: ${message}`, severity);
+  const left = issues.length - mostIssues;
+  if (left > 0) problem(`\`${file.path}\` has ${left} more issues; open it`);
 }
 
 /** `in blocks.layers.yaml, line 12` */

@@ -2,7 +2,8 @@
 
 import { findOperator } from '../../operators/registry.ts';
 import { bindArguments } from './bindArguments.ts';
-import { type CallSite, makeLayerLowering } from './callLowering.ts';
+import type { CallSite } from './callArguments.ts';
+import { CallLowering } from './callLowering.ts';
 import { opset } from './graphBuilder.ts';
 import type { KeptLayer } from './keptLayer.ts';
 import { type LayerDefinition, printSignature, type Tensor } from './layerDefinition.ts';
@@ -37,14 +38,8 @@ function lowerDefined(
   const pinned: string[] = [];
   const given = givenTensors(definition, call, scope, feed, graph);
   const inputs = inputsOf(definition, call, given, scope, feed);
-  const bound = bindArguments(
-    call,
-    given.rest,
-    definition.parameters,
-    printSignature(definition),
-    scope.values,
-    scope.report,
-  );
+  const { parameters } = definition;
+  const bound = bindArguments(call, given.rest, { text: printSignature(definition), parameters }, scope);
   if (inputs === undefined || bound === undefined) return { outputs: undefined, weights, pinned };
   const site: CallSite = {
     path,
@@ -61,7 +56,7 @@ function lowerDefined(
     report: scope.report,
     pin: (dimension) => pinned.push(dimension),
   };
-  const output = definition.lower(makeLayerLowering(definition, site, graph));
+  const output = definition.lower(new CallLowering(definition, site, graph));
   if (output === undefined) return { outputs: undefined, weights, pinned };
   const tensors = isList(output) ? output : [output];
   return { outputs: { tensors, names: definition.outputs ?? [] }, weights, pinned };

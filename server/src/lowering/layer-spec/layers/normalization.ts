@@ -31,11 +31,15 @@ const features = followingSize('num_features', 'Channels of the input.');
 /** Scale and shift of normalisations that demand both: what is not trained is stored, or constant. */
 function scaleAndShift(call: LayerLowering, channels: number, trained: boolean): readonly Tensor[] {
   const biased = trained && call.boolean('bias');
-  return [
-    (trained ? call.parameter : call.buffer)('weight', [channels]),
-    (biased ? call.parameter : call.buffer)('bias', [channels]),
-  ];
+  return [storedTensor(call, 'weight', [channels], trained), storedTensor(call, 'bias', [channels], biased)];
 }
+
+const storedTensor = (
+  call: LayerLowering,
+  name: string,
+  sizes: readonly number[],
+  isTrained: boolean,
+): Tensor => (isTrained ? call.parameter(name, sizes) : call.buffer(name, sizes));
 
 const batchNorm = (name: string, axes: SpatialAxes | undefined): LayerDefinition => ({
   name,
@@ -180,7 +184,7 @@ export function normalizeLast(
   sizes: readonly number[],
   options: { readonly eps: number; readonly trained: boolean; readonly shift: boolean },
 ): Tensor {
-  const weight = (options.trained ? call.parameter : call.buffer)(`${prefix}weight`, sizes);
+  const weight = storedTensor(call, `${prefix}weight`, sizes, options.trained);
   const bias = options.shift ? [call.parameter(`${prefix}bias`, sizes)] : [];
   const attributes = { axis: int(-sizes.length), epsilon: float(options.eps) };
   return call.emit('LayerNormalization', [input, weight, ...bias], attributes);
@@ -222,7 +226,7 @@ const rmsNorm: LayerDefinition = {
     const isTrained = call.boolean('elementwise_affine');
     if (!call.boolean('fused'))
       return writtenOut(call, isTrained ? call.parameter('weight', sizes) : undefined, sizes.length, epsilon);
-    const weight = (isTrained ? call.parameter : call.buffer)('weight', sizes);
+    const weight = storedTensor(call, 'weight', sizes, isTrained);
     return call.emit('RMSNormalization', [call.inputs[0], weight], {
       axis: int(-sizes.length),
       epsilon: float(epsilon),
