@@ -1,13 +1,11 @@
 /** Fills a scenario from what was asked for, first request first, and from defaults; says what does not fit together. */
 
 import type { ModelAnalysis } from '../analysis/modelAnalysis.ts';
-import { hasOption, resolveFramework } from '../frameworks/registry.ts';
 import type { ClusterProfile } from '../hardware/clusterProfile.ts';
 import { findCluster } from '../hardware/clusters.ts';
-import { halfPrecision } from '../hardware/computePath.ts';
 import type { Thresholds } from '../model/findingThresholds.ts';
 import type { Issue } from '../model/issue.ts';
-import type { FrameworkChoice, Precision, Scenario, ScenarioRequest } from '../model/scenario.ts';
+import type { RunScenario, Scenario, ScenarioRequest } from '../model/scenario.ts';
 import { frameworkOf, resolveParallel, sequenceProblem, unevenRounds } from './parallel/resolveParallel.ts';
 import { resolveRun } from './resolveRun.ts';
 import {
@@ -15,11 +13,13 @@ import {
   askedGlobalBatch,
   microBatches,
   onlyMicroBatch,
+  reportIdlePasses,
   reportTwoBatches,
   resolveBatch,
 } from './scenario/resolveBatch.ts';
 import { resolveCheckpoint } from './scenario/resolveCheckpoint.ts';
 import { bindDimensions, mergeDimensions, reportUnknownDimensions } from './scenario/resolveDimensions.ts';
+import { reportSeveralNodes, resolveFrameworkChoice } from './scenario/resolveFrameworkChoice.ts';
 import { resolveOptimizer } from './scenario/resolveOptimizer.ts';
 import { reportOtherGpus, resolveCluster, resolveRequestedSize } from './scenario/resolveSize.ts';
 import { first, type Report } from './scenario/scenarioReport.ts';
@@ -48,118 +48,109 @@ export function resolveScenario(
     issues.push({ severity, code, message, scenarioKey, ...(unset === undefined ? {} : { unset }) });
   };
   const cluster = resolveCluster(first(requests, 'cluster'), lookup, report);
-  const { nodes, gpus } = resolveRequestedSize(cluster, requests, report);
+  const size = resolveRequestedSize(cluster, requests, report);
   const given = mergeDimensions(requests);
   reportUnknownDimensions(given, analysis, settled, report);
   const mode = first(requests, 'mode') ?? 'training';
-  const shared = resolveParallel(first(requests, 'parallel'), analysis, gpus, mode, requests);
+  const isTraining = mode === 'training';
+  const shared = resolveParallel(first(requests, 'parallel'), analysis, size.gpus, mode, requests);
   issues.push(...shared.issues);
-  const copies = gpus / shared.ways;
-  const accumulate = microBatches(
-    shared.microBatch ?? onlyMicroBatch(requests, analysis),
-    copies,
-    requests,
-    report,
-  );
+  const copies = size.gpus / shared.ways;
+  const micro = shared.microBatch ?? onlyMicroBatch(requests, analysis);
+  const accumulate = microBatches(micro, copies, requests, report);
   issues.push(...unevenRounds(shared.parallel, accumulate, frameworkOf(requests)));
-  const passes = copies * (mode === 'inference' ? 1 : accumulate);
+  const passes = copies * (isTraining ? accumulate : 1);
   const batch = resolveBatch(askedBatch(requests, passes), given, analysis, report);
   reportTwoBatches(requests, analysis, report);
   const globalBatch = askedGlobalBatch(requests);
   // Copies of a layout that was refused are not those that were asked for.
-  const isLaidOut = shared.issues.every(({ severity }) => severity !== 'error');
-  if (isLaidOut && globalBatch !== undefined && globalBatch < passes) {
-    const among = passes === gpus ? `${gpus} GPUs` : `${passes / copies} passes of ${copies} GPUs`;
-    report(
-      'warning',
-      'scenario/invalid',
-      `A batch of ${globalBatch} over ${among} leaves ${passes - globalBatch} of them without a sample; use fewer ${passes === gpus ? '' : 'passes or '}GPUs or a larger batch`,
-      'globalBatch',
-    );
-  }
-  const [input, workers] = [first(requests, 'input'), first(requests, 'workers')];
-  const askedRun = first(requests, 'run');
-  const { run, message: priceMessage } =
-    askedRun === undefined ? {} : resolveRun(askedRun, cluster, first(requests, 'market'));
-  if (priceMessage !== undefined) report('information', 'scenario/price', priceMessage, 'run');
-  reportOtherGpus(workers, gpus, report);
-  const precisionOf = (trainsIn: 'half' | 'fp32'): Precision =>
-    first(requests, 'precision') ?? (trainsIn === 'half' ? halfPrecision(cluster.gpu) : undefined) ?? 'fp32';
-  const asked = frameworkOf(requests);
-  const precision = precisionOf(resolveFramework(asked).trainsIn);
-  const framework = mode === 'inference' ? withInferenceWeights(asked, precision) : asked;
-  const { oneNode, issues: frameworkIssues } = resolveFramework(framework);
-  issues.push(...frameworkIssues);
-  if (oneNode && nodes > 1) {
-    report(
-      'error',
-      'scenario/invalid',
-      `\`${framework.name}\` runs in one process, so on one node, not on ${nodes}; use one node, or \`pytorch-ddp\``,
-      'framework',
-    );
-  }
-  const past = mode === 'inference' ? first(requests, 'past') : undefined;
-  if (mode === 'training' && first(requests, 'past') !== undefined) {
-    report(
-      'warning',
-      'scenario/no-effect',
-      '`past` has no effect in training; set `mode` to `inference`',
-      'past',
-    );
-  }
-  const optimizer = resolveOptimizer(
-    first(requests, 'optimizer'),
-    framework,
-    shared.parallel?.tensor ?? 1,
-    mode === 'training' ? accumulate : 1,
-    report,
-  );
-  const measuredStep = first(requests, 'measuredStep');
-  const thresholds = mergeThresholds(requests);
+  if (shared.issues.every(({ severity }) => severity !== 'error'))
+    reportIdlePasses(globalBatch, { gpus: size.gpus, copies, passes }, report);
+  const run = resolveAskedRun(requests, cluster, report);
+  const workers = first(requests, 'workers');
+  reportOtherGpus(workers, size.gpus, report);
+  const { precision, framework, ...launch } = resolveFrameworkChoice(requests, mode, cluster);
+  issues.push(...launch.issues);
+  if (launch.oneNode) reportSeveralNodes(framework, size.nodes, report);
+  const past = resolvePast(requests, mode, report);
+  const tensor = shared.parallel?.tensor ?? 1;
+  const summed = isTraining ? accumulate : 1;
+  const optimizer = resolveOptimizer(first(requests, 'optimizer'), framework, tensor, summed, report);
   const checkpoint = resolveCheckpoint(first(requests, 'checkpoint'), mode, analysis, report);
-  const loss = mode === 'training' ? first(requests, 'loss') : undefined;
-  const freeze = mode === 'training' ? (first(requests, 'freeze') ?? []) : [];
-  const lora = mode === 'training' ? first(requests, 'lora') : undefined;
   const dimensions = bindDimensions(given, batch, analysis, report);
   const problem = shared.parallel && sequenceProblem(analysis, shared.parallel, dimensions);
   if (problem !== undefined) issues.push(problem);
+  const scenario: Scenario = {
+    cluster: cluster.name,
+    ...size,
+    batchPerGpu: batch,
+    // A file that fixes its batch is costed for that.
+    ...(globalBatch === undefined || batch !== Math.ceil(globalBatch / passes) ? {} : { globalBatch }),
+    ...{ dimensions, precision, optimizer, framework, mode },
+    ...(past === undefined ? {} : { past }),
+    ...asAsked(requests),
+    ...(workers === undefined ? {} : { workers }),
+    ...(run === undefined ? {} : { run }),
+    ...(checkpoint === undefined ? {} : { checkpoint }),
+    ...(shared.parallel === undefined ? {} : { parallel: shared.parallel }),
+    ...(isTraining ? ofTraining(requests, accumulate) : {}),
+  };
+  return { scenario, cluster, issues };
+}
+
+/** What of a request is taken as it is. */
+function asAsked(
+  requests: readonly ScenarioRequest[],
+): Pick<Scenario, 'measuredStep' | 'input' | 'thresholds'> {
+  const measuredStep = first(requests, 'measuredStep');
+  const input = first(requests, 'input');
+  const thresholds = mergeThresholds(requests);
   return {
-    scenario: {
-      cluster: cluster.name,
-      nodes,
-      gpus,
-      batchPerGpu: batch,
-      // A file that fixes its batch is costed for that.
-      ...(globalBatch === undefined || batch !== Math.ceil(globalBatch / passes) ? {} : { globalBatch }),
-      dimensions,
-      precision,
-      optimizer,
-      framework,
-      mode,
-      ...(past === undefined ? {} : { past }),
-      ...(measuredStep === undefined ? {} : { measuredStep }),
-      ...(input === undefined ? {} : { input }),
-      ...(workers === undefined ? {} : { workers }),
-      ...(run === undefined ? {} : { run }),
-      ...(thresholds === undefined ? {} : { thresholds }),
-      ...(checkpoint === undefined ? {} : { checkpoint }),
-      ...(shared.parallel === undefined ? {} : { parallel: shared.parallel }),
-      ...(loss === undefined ? {} : { loss }),
-      ...(freeze.length === 0 ? {} : { freeze }),
-      ...(lora === undefined ? {} : { lora }),
-      ...(mode === 'inference' || accumulate === 1 ? {} : { accumulate }),
-    },
-    cluster,
-    issues,
+    ...(measuredStep === undefined ? {} : { measuredStep }),
+    ...(input === undefined ? {} : { input }),
+    ...(thresholds === undefined ? {} : { thresholds }),
   };
 }
 
-/** A model is loaded for inference in the precision that it runs in, not cast from fp32 in each pass. */
-function withInferenceWeights(framework: FrameworkChoice, precision: Precision): FrameworkChoice {
-  const { name, options } = framework;
-  const isWide = precision === 'fp32' || precision === 'tf32';
-  if (isWide || options.weights !== undefined || !hasOption(name, 'weights')) return framework;
-  return { ...framework, options: { ...options, weights: 'half' } };
+/** What inference has not. */
+function ofTraining(
+  requests: readonly ScenarioRequest[],
+  accumulate: number,
+): Pick<Scenario, 'loss' | 'freeze' | 'lora' | 'accumulate'> {
+  const loss = first(requests, 'loss');
+  const freeze = first(requests, 'freeze') ?? [];
+  const lora = first(requests, 'lora');
+  return {
+    ...(loss === undefined ? {} : { loss }),
+    ...(freeze.length === 0 ? {} : { freeze }),
+    ...(lora === undefined ? {} : { lora }),
+    ...(accumulate === 1 ? {} : { accumulate }),
+  };
+}
+
+function resolveAskedRun(
+  requests: readonly ScenarioRequest[],
+  cluster: ClusterProfile,
+  report: Report,
+): RunScenario | undefined {
+  const asked = first(requests, 'run');
+  if (asked === undefined) return undefined;
+  const { run, message } = resolveRun(asked, cluster, first(requests, 'market'));
+  if (message !== undefined) report('information', 'scenario/price', message, 'run');
+  return run;
+}
+
+/** Tokens in the cache are those of a decode step. */
+function resolvePast(
+  requests: readonly ScenarioRequest[],
+  mode: Scenario['mode'],
+  report: Report,
+): number | undefined {
+  const past = first(requests, 'past');
+  if (mode === 'inference' || past === undefined) return past;
+  const message = '`past` has no effect in training; set `mode` to `inference`';
+  report('warning', 'scenario/no-effect', message, 'past');
+  return undefined;
 }
 
 /** Each threshold as the first request that sets it. */

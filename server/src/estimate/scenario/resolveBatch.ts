@@ -114,3 +114,16 @@ export function reportTwoBatches(
     );
   }
 }
+
+/** A batch over all passes of all GPUs that is smaller than they are many. */
+export function reportIdlePasses(
+  globalBatch: number | undefined,
+  { gpus, copies, passes }: { readonly gpus: number; readonly copies: number; readonly passes: number },
+  report: Report,
+): void {
+  if (globalBatch === undefined || globalBatch >= passes) return;
+  const among = passes === gpus ? `${gpus} GPUs` : `${passes / copies} passes of ${copies} GPUs`;
+  const fewer = passes === gpus ? 'GPUs' : 'passes or GPUs';
+  const message = `A batch of ${globalBatch} over ${among} leaves ${passes - globalBatch} of them without a sample; use fewer ${fewer} or a larger batch`;
+  report('warning', 'scenario/invalid', message, 'globalBatch');
+}

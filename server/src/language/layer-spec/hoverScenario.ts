@@ -1,6 +1,6 @@
 /** What a word of a scenario means: its keys, and the name and options of its framework. */
 
-import { scenarioKeys } from '../../formats/layer-spec/readScenario.ts';
+import { scenarioKeys } from '../../formats/layer-spec/scenarioKeys.ts';
 import type { SpecBody } from '../../formats/layer-spec/syntax.ts';
 import { type GroupName, groupNames } from '../../formats/scenarioGroups.ts';
 import { findFramework } from '../../frameworks/registry.ts';

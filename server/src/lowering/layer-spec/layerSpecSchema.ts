@@ -1,6 +1,6 @@
 /** The JSON schema of layer specs, for tools that are not Layercost; made from the tables that Layercost itself reads. */
 
-import { scenarioKeys } from '../../formats/layer-spec/readScenario.ts';
+import { scenarioKeys } from '../../formats/layer-spec/scenarioKeys.ts';
 import type { modelKeys, specKeys } from '../../formats/layer-spec/specKeys.ts';
 import { elementTypes } from '../../model/elementType.ts';
 import { printSignature } from './layerDefinition.ts';

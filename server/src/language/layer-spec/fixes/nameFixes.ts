@@ -1,7 +1,7 @@
 /** A word that names nothing becomes a word that does: the nearest, of clusters any that holds what is written. */
 
 import { findMark, markDefinitions } from '../../../formats/layer-spec/marks.ts';
-import { scenarioKeys } from '../../../formats/layer-spec/readScenario.ts';
+import { scenarioKeys } from '../../../formats/layer-spec/scenarioKeys.ts';
 import { modelKeys, specKeys } from '../../../formats/layer-spec/specKeys.ts';
 import { builtInClusters } from '../../../hardware/clusters.ts';
 import { layerDefinitions } from '../../../lowering/layer-spec/layerDefinitions.ts';

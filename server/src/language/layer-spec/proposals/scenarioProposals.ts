@@ -1,6 +1,6 @@
 /** Keys and values of a scenario. */
 
-import { scenarioKeys } from '../../../formats/layer-spec/readScenario.ts';
+import { scenarioKeys } from '../../../formats/layer-spec/scenarioKeys.ts';
 import { type GroupName, groupChoices, groupNames } from '../../../formats/scenarioGroups.ts';
 import { builtInClusters } from '../../../hardware/clusters.ts';
 import { findingThresholds } from '../../../model/findingThresholds.ts';
