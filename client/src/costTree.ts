@@ -7,8 +7,8 @@ import * as vscode from 'vscode';
 import type { BaseLanguageClient } from 'vscode-languageclient';
 import { listModules, type ModuleCost, type ModulesParams } from '../../server/src/protocol.ts';
 import { activeModel, type Estimates, modelAtCursor } from './estimates.ts';
+import { goToLine } from './goToLine.ts';
 import { heatMeasure } from './heatMarks.ts';
-import { goToLine } from './reportPanel.ts';
 
 /** A module, and where it is looked for. */
 interface Entry {

@@ -11,7 +11,7 @@ import { type MeasuredPart, renderHtml } from '../../estimate/report/renderHtml.
 import { renderMarkdown } from '../../estimate/report/renderMarkdown.ts';
 import { renderTable } from '../../estimate/report/renderTable.ts';
 import type { Report } from '../../estimate/report/report.ts';
-import { throughputText } from '../../estimate/report/summary.ts';
+import { throughputText } from '../../estimate/report/reportText.ts';
 import { renderScalingMarkdown, renderScalingText } from '../../estimate/scaling/renderScaling.ts';
 import { scaleEstimate } from '../../estimate/scaling/scaleEstimate.ts';
 import { renderOverlayHtml, renderScalingHtml } from '../../estimate/scaling/scalingPage.ts';
