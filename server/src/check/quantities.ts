@@ -1,7 +1,7 @@
 /** What a budget can be about: each quantity of a report, which side of its limit is good, and how it is written. */
 
 import type { Report } from '../estimate/report/report.ts';
-import { hasAllWeights } from '../estimate/report/summary.ts';
+import { hasAllWeights } from '../estimate/report/reportText.ts';
 import {
   formatBytes,
   formatDuration,

@@ -14,7 +14,7 @@ import { bytes, flops, seconds } from '../../model/units.ts';
 import { sharedName } from './foldLayers.ts';
 import { costsSomething, layerTime } from './layerCells.ts';
 import type { LayerReport, Report } from './report.ts';
-import { hasAllWeights, memoryOfReport } from './summary.ts';
+import { hasAllWeights, memoryOfReport } from './reportText.ts';
 
 export interface ComparedQuantity {
   readonly name: string;

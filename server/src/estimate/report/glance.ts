@@ -21,7 +21,7 @@ import { bytes, joules, seconds } from '../../model/units.ts';
 import { decodingRows } from './decodingRows.ts';
 import { parallelRows } from './parallelRows.ts';
 import type { Report } from './report.ts';
-import { ofCapacity, type SummaryRow, throughputText, timeText } from './summary.ts';
+import { ofCapacity, type SummaryRow, throughputText, timeText } from './reportText.ts';
 
 export interface GlanceRow extends SummaryRow {
   /** What is wrong with the number, in words beside it. */

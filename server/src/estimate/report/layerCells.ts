@@ -4,7 +4,7 @@ import { atLeast, formatBytes, formatFlops } from '../../model/format.ts';
 import { memoize } from '../../model/memoize.ts';
 import { bytes, flops } from '../../model/units.ts';
 import type { LayerReport } from './report.ts';
-import { timeText } from './summary.ts';
+import { timeText } from './reportText.ts';
 
 export interface LayerCells {
   readonly output: string;

@@ -25,98 +25,112 @@ export function makeReport(
   cost: StepCost,
   issues: readonly Issue[],
 ): Report {
-  const { totals } = cost;
   return {
     schemaVersion: 1,
-    model: {
-      name: opened.name,
-      format: opened.format,
-      operators: cost.layers.reduce((total, layer) => total + layer.operators.length, 0),
-      parameters: analysis.parameters.reduce((total, parameter) => total + parameter.elements, 0),
-      ...(analysis.frozen.length === 0
-        ? {}
-        : { frozenParameters: analysis.frozen.reduce((total, { elements }) => total + elements, 0) }),
-      batchDimension: analysis.batchSymbol ?? null,
-      parameterBytes: analysis.parameters.reduce(
-        (total, parameter) => total + parameter.elements * bytesOnGpu(parameter.elementType),
-        0,
-      ),
-    },
+    model: modelReport(opened, analysis, cost),
     scenario: reportScenario(cost),
-    totals: {
-      flops: { ...totals.flops },
-      operations: {
-        forward: cost.layers.reduce((total, layer) => total + knownPart(layer.operations.forward), 0),
-        backward: cost.layers.reduce((total, layer) => total + knownPart(layer.operations.backward), 0),
-      },
-      time: {
-        input: totals.time.input,
-        exposedInput: totals.time.exposedInput,
-        forward: totals.time.forward,
-        backward: totals.time.backward,
-        communication: totals.time.communication,
-        exposedCommunication: totals.time.exposedCommunication,
-        update: totals.time.update,
-        waitingForHost: totals.time.waitingForHost,
-        step: totals.time.step,
-        stepRange: totals.time.range && pair(totals.time.range),
-        exact: totals.time.exact,
-      },
-      memory: memoryReport(cost),
-      throughput: totals.throughput,
-      ...(totals.tokensPerSample === undefined
-        ? {}
-        : {
-            tokensPerSample: totals.tokensPerSample,
-            tokenThroughput: totals.throughput === null ? null : totals.throughput * totals.tokensPerSample,
-          }),
-      scalingEfficiency: totals.scalingEfficiency,
-      ...(cost.scenario.globalBatch === undefined || cost.scenario.gpus < 2
-        ? {}
-        : { strongScalingEfficiency: totals.strongScalingEfficiency }),
-      efficiencyNotes: totals.efficiencyNotes,
-      mfu: totals.mfu,
-      limit: { ...totals.limit },
-      ...(totals.input === undefined ? {} : { input: { ...totals.input } }),
-      ...(totals.imbalance === undefined ? {} : { imbalance: { ...totals.imbalance } }),
-      ...(totals.mixed === undefined
-        ? {}
-        : {
-            mixed: {
-              slower: { ...totals.mixed.slower },
-              faster: { ...totals.mixed.faster },
-              time: totals.mixed.time,
-            },
-          }),
-      ...(totals.asynchronous === undefined ? {} : { asynchronous: { ...totals.asynchronous } }),
-      ...(totals.run === undefined
-        ? {}
-        : { run: { ...totals.run, energy: totals.run.energy && { ...totals.run.energy } } }),
-      ...(totals.basis === undefined ? {} : { basis: { ...totals.basis } }),
-      exact: totals.exact,
-      unknown: totals.unknown.map(({ operator, reason, since, atMost }) => ({
-        operator,
-        reason,
-        since,
-        atMost: atMost && { flops: { ...atMost.flops }, operations: { ...atMost.operations } },
-      })),
-    },
+    totals: totalsReport(cost),
     layers: layerReports(cost.layers),
     ...(cost.messages === undefined ? {} : { messages: messageReports(cost, cost.messages) }),
     ...(cost.parallel === undefined ? {} : { parallel: cost.parallel }),
     ...decodingReport(cost),
-    findings: [
-      ...cost.findings.map(({ change: _, ...finding }) => finding),
-      ...issues.map((issue) => ({
-        code: issue.code,
-        severity: issue.severity,
-        layer: '',
-        message: issue.message,
-        fix: '',
-      })),
-    ],
+    findings: [...cost.findings.map(({ change: _, ...finding }) => finding), ...issues.map(issueReport)],
   };
 }
+
+const sumOf = <Item>(items: readonly Item[], of: (item: Item) => number): number =>
+  items.reduce((total, item) => total + of(item), 0);
+
+const modelReport = (
+  { name, format }: OpenedModel,
+  { parameters, frozen, batchSymbol }: ModelAnalysis,
+  { layers }: StepCost,
+): Report['model'] => ({
+  name,
+  format,
+  operators: sumOf(layers, ({ operators }) => operators.length),
+  parameters: sumOf(parameters, ({ elements }) => elements),
+  ...(frozen.length === 0 ? {} : { frozenParameters: sumOf(frozen, ({ elements }) => elements) }),
+  batchDimension: batchSymbol ?? null,
+  parameterBytes: sumOf(parameters, ({ elements, elementType }) => elements * bytesOnGpu(elementType)),
+});
+
+function totalsReport(cost: StepCost): Report['totals'] {
+  const { totals, layers, scenario } = cost;
+  const isStrong = scenario.globalBatch !== undefined && scenario.gpus > 1;
+  return {
+    flops: { ...totals.flops },
+    operations: {
+      forward: sumOf(layers, ({ operations }) => knownPart(operations.forward)),
+      backward: sumOf(layers, ({ operations }) => knownPart(operations.backward)),
+    },
+    time: timeReport(totals.time),
+    memory: memoryReport(cost),
+    throughput: totals.throughput,
+    ...tokensReport(totals),
+    scalingEfficiency: totals.scalingEfficiency,
+    ...(isStrong ? { strongScalingEfficiency: totals.strongScalingEfficiency } : {}),
+    efficiencyNotes: totals.efficiencyNotes,
+    mfu: totals.mfu,
+    limit: { ...totals.limit },
+    ...(totals.input === undefined ? {} : { input: { ...totals.input } }),
+    ...workersReport(totals),
+    ...(totals.run === undefined
+      ? {}
+      : { run: { ...totals.run, energy: totals.run.energy && { ...totals.run.energy } } }),
+    ...(totals.basis === undefined ? {} : { basis: { ...totals.basis } }),
+    exact: totals.exact,
+    unknown: totals.unknown.map(({ operator, reason, since, atMost }) => ({
+      operator,
+      reason,
+      since,
+      atMost: atMost && { flops: { ...atMost.flops }, operations: { ...atMost.operations } },
+    })),
+  };
+}
+
+const timeReport = (time: StepCost['totals']['time']): Report['totals']['time'] => ({
+  input: time.input,
+  exposedInput: time.exposedInput,
+  forward: time.forward,
+  backward: time.backward,
+  communication: time.communication,
+  exposedCommunication: time.exposedCommunication,
+  update: time.update,
+  waitingForHost: time.waitingForHost,
+  step: time.step,
+  stepRange: time.range && pair(time.range),
+  exact: time.exact,
+});
+
+function tokensReport({
+  throughput,
+  tokensPerSample,
+}: StepCost['totals']): Pick<Report['totals'], 'tokensPerSample' | 'tokenThroughput'> {
+  if (tokensPerSample === undefined) return {};
+  return { tokensPerSample, tokenThroughput: throughput === null ? null : throughput * tokensPerSample };
+}
+
+/** What workers that differ, or that do not wait for each other, make of a step. */
+const workersReport = ({
+  imbalance,
+  mixed,
+  asynchronous,
+}: StepCost['totals']): Pick<Report['totals'], 'imbalance' | 'mixed' | 'asynchronous'> => ({
+  ...(imbalance === undefined ? {} : { imbalance: { ...imbalance } }),
+  ...(mixed === undefined
+    ? {}
+    : { mixed: { slower: { ...mixed.slower }, faster: { ...mixed.faster }, time: mixed.time } }),
+  ...(asynchronous === undefined ? {} : { asynchronous: { ...asynchronous } }),
+});
+
+const issueReport = ({ code, severity, message }: Issue): Report['findings'][number] => ({
+  code,
+  severity,
+  layer: '',
+  message,
+  fix: '',
+});
 
 function decodingReport({ decoding }: StepCost): Pick<Report, 'decoding'> {
   if (decoding === undefined) return {};
