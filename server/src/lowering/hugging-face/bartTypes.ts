@@ -6,8 +6,8 @@
 import { activationBlocks, activationCall, activationOf } from './activations.ts';
 import { type Attention, attentionLines } from './attentionLines.ts';
 import { type ConfigFields, labelsOf } from './configFields.ts';
+import { needWhole, residualParts } from './encoderDecoder.ts';
 import { layerNorm } from './normalizations.ts';
-import { needWhole, residualParts } from './sequenceToSequence.ts';
 import type { SpecParts } from './specText.ts';
 
 export interface BartKind {

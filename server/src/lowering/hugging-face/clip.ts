@@ -7,8 +7,8 @@ import { itemAt } from '../../model/at.ts';
 import { activationBlocks, activationCall, activationOf } from './activations.ts';
 import { type Attention, attentionLines } from './attentionLines.ts';
 import type { ConfigFields } from './configFields.ts';
+import { needWhole } from './encoderDecoder.ts';
 import { layerNorm } from './normalizations.ts';
-import { needWhole } from './sequenceToSequence.ts';
 import type { SpecParts } from './specText.ts';
 
 type Family = 'clip' | 'siglip';

@@ -39,16 +39,17 @@ import { poolFormer } from './poolFormer.ts';
 import { linearAttentionTypes } from './qwen3Next.ts';
 import { regNet } from './regNet.ts';
 import { segformer } from './segformer.ts';
-import { t5, whisper } from './sequenceToSequence.ts';
 import { type SpecParts, specText } from './specText.ts';
 import { speechEncoder } from './speech.ts';
 import { squeezeBert } from './squeezeBert.ts';
 import { swin } from './swin.ts';
 import { swinV2 } from './swinV2.ts';
+import { t5 } from './t5.ts';
 import { textPartOf } from './textPart.ts';
 import { videoMae, vivit } from './video.ts';
 import { visionEncoderDecoder } from './visionEncoderDecoder.ts';
 import { vitTypes } from './vit.ts';
+import { whisper } from './whisper.ts';
 import { yolos } from './yolos.ts';
 
 export interface SpecOfConfig {
