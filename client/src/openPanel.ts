@@ -77,15 +77,19 @@ export class OpenPanel implements vscode.Disposable {
   private timer: ReturnType<typeof setTimeout> | undefined;
   private asking: vscode.CancellationTokenSource | undefined;
 
-  /** The page's script runs by the `nonce`. */
+  private readonly nonce: string;
+  private page: ReportResult;
+
+  /** The script of the page runs by the nonce that the page was asked for with. */
   constructor(
     private readonly reported: ReportedModel,
-    private page: ReportResult,
-    private readonly nonce: string,
+    { page, nonce }: { readonly page: ReportResult; readonly nonce: string },
     private readonly actions: PanelActions,
     private readonly listener: PanelListener,
   ) {
     this.model = reported.model.toString();
+    this.page = page;
+    this.nonce = nonce;
     this.panel = vscode.window.createWebviewPanel(
       'layercost.report',
       reported.title,

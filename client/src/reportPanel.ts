@@ -42,7 +42,7 @@ export function reportPanels(actions: PanelActions): ReportPanels {
           shareTried(reported);
         },
       };
-      open.set(key, new OpenPanel(reported, page, nonce, ownActions, listener));
+      open.set(key, new OpenPanel(reported, { page, nonce }, ownActions, listener));
       if (triedIn(reported).length > 0) open.get(key)?.refresh();
     },
     refresh: (model) => {

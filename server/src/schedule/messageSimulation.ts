@@ -53,7 +53,7 @@ export const createMessageSimulation = (
   { steps = 1, isRecorded = false }: { readonly steps?: number; readonly isRecorded?: boolean } = {},
 ): MessageSimulation => {
   const records = isRecorded ? new Records(messages, channels.length) : undefined;
-  return new Simulation(messages, channels, slowing, steps, records);
+  return new Simulation(messages, { orders: channels, slowing }, steps, records);
 };
 
 /** A job of a later step is like that of the first one: both are the same stage, told by its place in the columns. */
@@ -71,8 +71,7 @@ class Simulation implements MessageSimulation {
 
   constructor(
     private readonly messages: MessageColumns,
-    orders: readonly ChannelOrder[],
-    slowing: readonly number[],
+    { orders, slowing }: { readonly orders: readonly ChannelOrder[]; readonly slowing: readonly number[] },
     private readonly steps: number,
     readonly jobs: Records | undefined,
   ) {
