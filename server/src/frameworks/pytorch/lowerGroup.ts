@@ -163,10 +163,8 @@ function keptOf(
   if (composite?.keeps === 'inputs') return inputs;
   if (composite?.keeps === 'input') return [composite.roles.input ?? ''];
   // The gradient of a scale needs what came in, whether that has a gradient or not.
-  const [first] = inputs;
-  return kind !== 'normalization' || first === undefined || learned.length === 0
-    ? learned
-    : distinct([composite?.roles.input ?? first, ...learned]);
+  const input = composite?.roles.input ?? inputs[0] ?? '';
+  return kind === 'normalization' ? distinct([input, ...learned]) : learned;
 }
 
 const namesOf = (name: string | undefined): readonly string[] => (name === undefined ? [] : [name]);

@@ -1,0 +1,81 @@
+/**
+ * What the one kernel of attention computes where a graph has it written out. PyTorch 2.13 aten/src/ATen/native/transformers/: the fused
+ * kernels take four axes and as many heads of keys as of queries (sdp_utils_cpp.h, `check_tensor_shapes`,
+ * `check_batch_size_and_num_heads_dense`), each product is 2 FLOPs for each score and element of a head.
+ */
+
+import { describe, expect, test } from 'vitest';
+import { openOnnxText } from '../../server/src/analysis/openModel.ts';
+import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
+import { resolveFramework } from '../../server/src/frameworks/registry.ts';
+
+interface Written {
+  readonly query?: string;
+  readonly keys?: string;
+  readonly values?: string;
+  /** Between the scores `s` and what the softmax reads, `t`. */
+  readonly lines?: readonly string[];
+  readonly stored?: readonly string[];
+  /** Between the softmax `w` and the second product, which reads `p`. */
+  readonly behind?: string;
+  readonly attention?: 'fused' | 'eager' | 'as-exported';
+}
+
+/** 2 sequences with 4 heads: 10 queries of 16 elements, 12 keys. */
+function kernelsOf({
+  query = '2, 4, 10, 16',
+  keys = '2, 4, 16, 12',
+  values = '2, 4, 12, 16',
+  lines = ['t = Identity (s)'],
+  stored = [],
+  behind = 'p = Identity (w)',
+  attention = 'as-exported',
+}: Written) {
+  const text = `<ir_version: 10, opset_import: ["" : 21]>
+g (float[${query}] q, float[${keys}] k, float[${values}] v) => (y)
+<${['float scale = {0.25}', ...stored].join(', ')}> {
+  r = MatMul (q, k)
+  s = Mul (r, scale)
+  ${lines.join('\n  ')}
+  w = Softmax <axis = -1> (t)
+  ${behind}
+  y = MatMul (p, v)
+}
+`;
+  const { training, issues } = estimateModel(openOnnxText(text, 'attention.onnxtxt'), [
+    { cluster: 'a100-sxm-80gb', gpus: 1, precision: 'fp32', loss: 'none' },
+  ]);
+  if (training === undefined) throw new Error(issues.map(({ message }) => message).join('\n'));
+  const options = { ...(attention === 'as-exported' ? {} : { attention }) };
+  const { behaviour } = resolveFramework({ name: 'pytorch-ddp', options });
+  return behaviour
+    .lower(training, 'fp32', 'training')
+    .operators.flatMap((operator) => operator?.forward ?? []);
+}
+
+const plain = { sequences: 8, queries: 10, keys: 12, size: 16, causal: false, pass: 'forward' };
+
+describe('one kernel', () => {
+  test.each<[string, Written, object]>([
+    ['without a mask', {}, plain],
+    [
+      'with a trained mask, which is one for all heads',
+      { lines: ['t = Add (s, m)'], stored: ['float[10, 12] m = {...}'] },
+      { ...plain, mask: { elements: 120, trained: true } },
+    ],
+    ['with one query', { query: '2, 4, 1, 16' }, { ...plain, queries: 1 }],
+  ])('%s', (_, written, expected) => {
+    const kernels = kernelsOf({ ...written, attention: 'fused' });
+    expect(kernels.flatMap(({ attention }) => attention ?? [])).toEqual([expected]);
+  });
+});
+
+describe('step by step', () => {
+  test.each<[string, Written]>([
+    ['three axes', { query: '2, 10, 16', keys: '2, 16, 12', values: '2, 12, 16' }],
+    ['one head of keys for all', { keys: '2, 1, 16, 12', values: '2, 1, 12, 16' }],
+    ['one sequence of keys for all', { keys: '1, 4, 16, 12', values: '1, 4, 12, 16' }],
+  ])('of %s', (_, written) => {
+    expect(kernelsOf(written).flatMap(({ attention }) => attention ?? [])).toEqual([]);
+  });
+});
