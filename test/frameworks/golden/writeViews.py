@@ -99,10 +99,10 @@ PROGRAMS = {
     "t: permute(x, 0, 3, 1, 2); half: narrow(t, 1, 0, 4); cat((half, half), dim=1)": lambda x, y: torch.cat(
         (x.permute(0, 3, 1, 2).narrow(1, 0, 4),) * 2, 1
     ),
-    # `contiguous()`: a layer spec writes it as a tensor joined with no other.
-    "cat((x), dim=1)": lambda x, y: x.contiguous(),
-    "t: transpose(x, 1, 2); cat((t), dim=1)": lambda x, y: x.transpose(1, 2).contiguous(),
-    "t: transpose(x, 1, 2); cat((t), dim=1); reshape((2, 24, 8))": lambda x, y: x.transpose(1, 2).contiguous().reshape(2, 24, 8),
+    # One tensor that is joined with no other is copied, as `contiguous()` does.
+    "cat((x), dim=1)": lambda x, y: torch.cat((x,), 1),
+    "t: transpose(x, 1, 2); cat((t), dim=1)": lambda x, y: torch.cat((x.transpose(1, 2),), 1),
+    "t: transpose(x, 1, 2); cat((t), dim=1); reshape((2, 24, 8))": lambda x, y: torch.cat((x.transpose(1, 2),), 1).reshape(2, 24, 8),
     "cat((x, y), dim=1)": lambda x, y: torch.cat((x, y), 1),
     # One of more than element by element lies in order.
     "t: transpose(x, 1, 2); softmax(t, dim=-1); relu()": lambda x, y: x.transpose(1, 2).softmax(-1).relu(),
