@@ -74,6 +74,7 @@ describe('the last operator', () => {
     ['a transposition', 'transpose(1, 2)', {}, 'view'],
     ['a slice', 'narrow(x, 1, 0, 4)', {}, 'view'],
     ['a part', 'chunk(x, 2, dim=-1)', {}, 'view'],
+    ['sizes', 'onnx.Shape(x)', {}, 'nothing'],
     ['a loss', 'MSELoss() from x, x', {}, 'rows'],
     ['a loss of scores', 'CrossEntropyLoss() from x, ids', scores, 'rows'],
     [

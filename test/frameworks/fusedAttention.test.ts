@@ -21,7 +21,7 @@ interface Written {
   readonly attention?: 'fused' | 'eager' | 'as-exported';
 }
 
-/** 2 sequences with 4 heads: 10 queries of 16 elements, 12 keys. */
+/** 2 sequences with 4 heads: 10 queries of 16 elements, 12 keys. Exporters scale both by the root of the scale. */
 function kernelsOf({
   query = '2, 4, 10, 16',
   keys = '2, 4, 16, 12',
@@ -33,9 +33,10 @@ function kernelsOf({
 }: Written) {
   const text = `<ir_version: 10, opset_import: ["" : 21]>
 g (float[${query}] q, float[${keys}] k, float[${values}] v) => (y)
-<${['float scale = {0.25}', ...stored].join(', ')}> {
-  r = MatMul (q, k)
-  s = Mul (r, scale)
+<${['float scale = {0.5}', ...stored].join(', ')}> {
+  a = Mul (q, scale)
+  b = Mul (k, scale)
+  s = MatMul (a, b)
   ${lines.join('\n  ')}
   w = Softmax <axis = -1> (t)
   ${behind}
@@ -65,8 +66,10 @@ describe('one kernel', () => {
     ],
     ['with one query', { query: '2, 4, 1, 16' }, { ...plain, queries: 1 }],
   ])('%s', (_, written, expected) => {
-    const kernels = kernelsOf({ ...written, attention: 'fused' });
-    expect(kernels.flatMap(({ attention }) => attention ?? [])).toEqual([expected]);
+    for (const attention of ['as-exported', 'fused'] as const) {
+      const kernels = kernelsOf({ ...written, attention });
+      expect(kernels.flatMap(({ attention: shape }) => shape ?? [])).toEqual([expected]);
+    }
   });
 });
 
@@ -75,7 +78,12 @@ describe('step by step', () => {
     ['three axes', { query: '2, 10, 16', keys: '2, 16, 12', values: '2, 12, 16' }],
     ['one head of keys for all', { keys: '2, 1, 16, 12', values: '2, 1, 12, 16' }],
     ['one sequence of keys for all', { keys: '1, 4, 16, 12', values: '1, 4, 12, 16' }],
+    ['no queries', { query: '2, 4, 0, 16' }],
   ])('of %s', (_, written) => {
     expect(kernelsOf(written).flatMap(({ attention }) => attention ?? [])).toEqual([]);
+  });
+
+  test('where a person says so', () => {
+    expect(kernelsOf({ attention: 'eager' }).flatMap(({ attention }) => attention ?? [])).toEqual([]);
   });
 });

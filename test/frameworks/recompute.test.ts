@@ -106,6 +106,29 @@ test('selective checkpoints keep the results of products besides, and do not run
   ]);
 });
 
+/**
+ * Of three axes a linear layer is exported as a product and an addition, which is one `addmm`: its result is what is kept, and what was
+ * added to. An addition of what is no bias is a kernel of its own, and so the product's result is kept.
+ */
+test.each<[Checkpoint, readonly string[]]>([
+  ['block', ['h[0].out', 'h[1].out', 'x']],
+  ['selective', ['h[0].down', 'h[0].out', 'h[0].up', 'h[1].down', 'h[1].out', 'h[1].up', 'x']],
+])('layers with a bias, in %s', (checkpoint, expected) => {
+  const biased = text.replace('[8, 32]', '[2, 4, 32]').replaceAll(', bias=False', '');
+  const { training, scenario, cluster } = estimateModel(openLayerSpec(biased, 'stack.layers.yaml'), [
+    { cluster: 'a100-sxm-80gb', gpus: 1, checkpoint, loss: 'none', precision: 'fp32' },
+  ]);
+  if (training === undefined || scenario === undefined || cluster === undefined)
+    throw new Error('not costed');
+  const { operators } = planStep(training, scenario, cluster).lowered;
+  const keys = new Set(operators.flatMap((operator) => (operator?.saved ?? []).map(({ key }) => key)));
+  // The stem keeps `x`, and the head what the last block gives. What the stem gives is what the first block is given.
+  const kept = [...keys].filter((key) => !/^(stem|head|\d)/.test(key));
+  expect(kept.toSorted()).toEqual(
+    expected.flatMap((name) => (name === 'x' ? ['x:4'] : [`${name}/Add:4`])).toSorted(),
+  );
+});
+
 test('with `use_reentrant=True` a block is run again to its end', () => {
   expect(secondBlock('block', { options: { reentrant: 'true' } }).slice(3)).toEqual([
     `Gemm fp32 4 | D ${again.product}, ${backward.product}`,

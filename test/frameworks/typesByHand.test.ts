@@ -55,6 +55,7 @@ test.each([
     ['bool[8, 1] s = {1, 0, 1, 0, 1, 0, 1, 0}'],
     2,
   ],
+  ['a trained list of one number', 'y = Mul (a, s)', ['float[1] s = {...}'], 4],
   ['a trained number', 'y = Mul (a, s)', ['float s = {...}'], 2],
   ['places of rows', 'y = Gather (a, s)', ['int64[2] s = {0, 1}'], 2],
   ['a choice by true and false', 'm = Greater (a, a)\ny = Where (m, a, a)', [], 2],
@@ -123,4 +124,40 @@ layers:
       .map(({ bytes }) => bytes);
   expect(bytesOf('fp32')).toEqual([elements * 8, elements * 8, elements * 8]);
   expect(bytesOf('bf16')).toEqual([elements * 8, elements * 4, elements * 4]);
+});
+
+/** `torch.autocast` around one layer: it is given two casts, of what it reads and of its weight, and what is outside launches one kernel. */
+test.each<[Precision, string, readonly [number | undefined, number | undefined]]>([
+  ['fp32', 'bf16', [1, 3]],
+  ['fp32', 'fp32', [1, 1]],
+  ['bf16', 'bf16', [3, 2]],
+])('in %s, a layer in %s', (precision, own, launched) => {
+  const text = `inputs: { x: 'float32[8, 64]' }
+layers:
+  - a: Linear(64, 64, bias=False)
+  - b: Linear(64, 64, bias=False) precision=${own}
+`;
+  const opened = openModel(byteSourceOfBuffer(Buffer.from(text)), 'marked.layers.yaml');
+  const [first, second] = loweredOf(opened, precision);
+  expect([first?.forward.length, second?.forward.length]).toEqual(launched);
+  expect([first?.bytesPerElement, second?.bytesPerElement]).toEqual(
+    [precision, own].map((each) => (each === 'bf16' ? 2 : 4)),
+  );
+});
+
+test('in bf16, a layer in fp32 takes what is cast for it, and the others are cast for as before', () => {
+  const text = `inputs: { x: 'float32[8, 64]' }
+layers:
+  - a: Linear(64, 64, bias=False)
+  - b: Linear(64, 64, bias=False) precision=fp32
+  - c: Linear(64, 64, bias=False)
+`;
+  const opened = openModel(byteSourceOfBuffer(Buffer.from(text)), 'marked.layers.yaml');
+  const types = loweredOf(opened, 'bf16').map((operator) => [operator?.dtype, operator?.forward.length]);
+  // What it reads is widened; what it gives is narrowed again, beside the weight of the next.
+  expect(types).toEqual([
+    ['bf16', 3],
+    ['fp32', 2],
+    ['bf16', 3],
+  ]);
 });
