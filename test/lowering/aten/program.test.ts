@@ -598,3 +598,34 @@ test.each<
   expect(type?.kind === 'tensor' ? type.shape : undefined).toEqual(shape);
   expect(issues.filter(({ code }) => code.startsWith('shape/'))).toEqual([]);
 });
+
+/**
+ * `x[:, :n].clone()`: what is saved of the copy has its own elements, not those of all of `x` (torch.autograd.graph.saved_tensors_hooks,
+ * PyTorch 2.13; `torch_chunk_gated_delta_rule` of transformers clones parts in a loop).
+ */
+test.each<[string, string, Readonly<Record<string, AtenArgument>>, readonly number[], number]>([
+  ['a part', 'slice.Tensor', { dim: number(1), start: number(0), end: number(3) }, [2, 3], 1],
+  ['an entry', 'select.int', { dim: number(1), index: number(0) }, [2], 1],
+  ['all in another order', 'transpose.int', { dim0: number(0), dim1: number(1) }, [8, 2], 0],
+])('a clone of %s is a copy where it is smaller', (_, target, given, shape, copies) => {
+  const view: AtenNode = {
+    ...node(target, 'part', {}),
+    arguments: new Map<string, AtenArgument>([
+      ['self', { kind: 'tensor', name: 'x' }],
+      ...Object.entries(given),
+    ]),
+  };
+  const calls = [
+    view,
+    node('clone.default', 'copy', { self: 'part' }),
+    node('exp.default', 'y', { self: 'copy' }),
+  ];
+  const types = {
+    x: ['float32', [2, 8]],
+    part: ['float32', shape],
+    copy: ['float32', shape],
+    y: ['float32', shape],
+  } as const;
+  const { model } = lower(program(types, [], ['x'], calls, ['y']));
+  expect(model.graph.nodes.filter(({ type }) => type === 'Concat')).toHaveLength(copies);
+});

@@ -1,7 +1,13 @@
 /** One call of an ATen operator while it is lowered: its arguments by name, and ways to add ONNX operators. */
 
 import type { AtenNode } from '../../formats/pt2/syntax.ts';
-import { type Dimension, divideExactly, equalDimensions, subtractDimensions } from '../../model/dimension.ts';
+import {
+  type Dimension,
+  divideExactly,
+  equalDimensions,
+  productOfDimensions,
+  subtractDimensions,
+} from '../../model/dimension.ts';
 import { type ElementType, elementTypes, isFloatingPoint } from '../../model/elementType.ts';
 import type { GraphBuilder } from '../layer-spec/graphBuilder.ts';
 import { int, ints, type NodeAttributes, type Tensor } from '../layer-spec/layerDefinition.ts';
@@ -31,7 +37,7 @@ export class AtenCall {
     /** Of each result, where the archive says it. */
     readonly results: readonly (ResultType | undefined)[],
     /** Names of tensors that share the elements of others. */
-    private readonly views: Pick<ReadonlyMap<string, View>, 'has'> = new Map(),
+    private readonly views: Pick<ReadonlyMap<string, View>, 'get' | 'has'> = new Map(),
   ) {
     this.path = node.modules.at(-1)?.path || (node.outputs[0] ?? '');
   }
@@ -54,6 +60,17 @@ export class AtenCall {
   isView(name: string): boolean {
     const given = this.node.arguments.get(name);
     return given?.kind === 'tensor' && this.views.has(given.name);
+  }
+
+  /** Whether an operand is some of the elements of a tensor that it views: a slice or an entry. */
+  isPart(name: string): boolean {
+    const given = this.node.arguments.get(name);
+    if (given?.kind !== 'tensor') return false;
+    let base = given.name;
+    for (let view = this.views.get(base); view !== undefined; view = this.views.get(base)) base = view.base;
+    const [own, whole] = [this.tensors.get(given.name)?.shape, this.tensors.get(base)?.shape];
+    if (own === undefined || whole === undefined) return false;
+    return !equalDimensions(productOfDimensions(own), productOfDimensions(whole));
   }
 
   /** `undefined` where one of them is not known. */

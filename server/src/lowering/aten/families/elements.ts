@@ -200,10 +200,15 @@ const detach: LowerAten = (call) => {
   return self && [call.detach(self)];
 };
 
-/** A copy, which is its own where it is of what is stored. */
+/**
+ * A copy. It is its own where it is of what is stored, or of a part: what keeps the copy does not keep the whole that the part views. Of
+ * what is computed, a clone mostly lays it out in order, which how tensors lie shows.
+ */
 const copiedWhole: LowerAten = (call) => {
   const self = call.tensor('self');
-  return self && (call.isStored(self) ? call.emit('Identity', [self]) : [self]);
+  if (self !== undefined && call.isStored(self)) return call.emit('Identity', [self]);
+  const isOwn = rankOf(self) > 0 && call.isPart('self');
+  return self && (isOwn ? call.emit('Concat', [self], { axis: int(0) }) : [self]);
 };
 
 /**
