@@ -269,7 +269,8 @@ test.each<readonly [string, readonly number[], readonly boolean[], readonly stri
     [false, false],
     ['graph/evaluation-export'],
   ],
-  ['at a rate of 0', [0], [false], []],
+  ['at a rate of 0, where stochastic depth may be missing', [0], [false], ['graph/evaluation-export']],
+  ['at a rate of 0 in training mode', [0], [true], []],
 ])('dropout that does nothing is said: %s', (_, rates, modes, codes) => {
   const drops = modes.map(
     (mode, index): AtenNode => ({

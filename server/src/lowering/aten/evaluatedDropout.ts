@@ -1,4 +1,7 @@
-/** Dropout that a program calls and that does nothing, as in evaluation mode: a training step has its time and its masks. */
+/**
+ * Dropout that a program calls and that does nothing, as in evaluation mode: a training step has its time and its masks. Stochastic depth
+ * in evaluation mode makes no call at all.
+ */
 
 import type { AtenNode, ExportedProgram } from '../../formats/pt2/syntax.ts';
 import type { Issue } from '../../model/issue.ts';
@@ -8,7 +11,12 @@ export function evaluatedDropout({ graph }: ExportedProgram): readonly Issue[] {
   const dropouts = graph.nodes.filter(({ target }) => calls.test(target));
   const idle = dropouts.filter((node) => isIdle(node));
   const [first] = idle;
-  if (first === undefined || dropouts.some(isInTraining)) return [];
+  if (dropouts.length === 0 || dropouts.some(isInTraining)) return [];
+  if (first === undefined) {
+    const message =
+      'The model was exported in evaluation mode, in which its dropout has the rate 0. Stochastic depth and auxiliary heads, if any, are missing from the step; call `model.train()` before the export';
+    return [{ code: 'graph/evaluation-export', severity: 'information', message }];
+  }
   const count = idle.length === 1 ? '1 call of dropout does' : `${idle.length} calls of dropout do`;
   return [
     {
