@@ -87,6 +87,13 @@ describe('backward of a view', () => {
       ],
     ],
     ['x[:]', `${list('s', 0)} ${list('e', 2)} ${list('a', 0)} y = Slice(n, s, e, a)`, 'Slice', []],
+    [
+      'x[:, 1:2], of which a comparison is taken',
+      `${list('s', 1)} ${list('e', 2)} ${list('a', 1)} r = Slice(n, s, e, a) z = Constant<value_float = 0.0>()
+       c = Greater(r, z) y = Where(c, n, z)`,
+      'Slice',
+      [],
+    ],
     ['x.chunk(2, -1)', 'p, q = Split<axis = -1, num_outputs = 2>(n) y = Mul(p, q)', 'Split', [[1, 192]]],
     ['x.view(2, 48)', `${list('s', 2, 48)} y = Reshape(n, s)`, 'Reshape', []],
   ])('%s', (_, body, type, expected) => expect(kernels(body, type)).toEqual(expected));

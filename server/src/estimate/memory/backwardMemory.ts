@@ -8,6 +8,7 @@
  * Gradients of parameters arise here and stay until the update, as `zero_grad(set_to_none=True)` frees them after it.
  */
 
+import { hasBackward } from '../../analysis/hasBackward.ts';
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { LoweredGraph } from '../../frameworks/behaviour.ts';
 import { broadcastOperand } from '../../frameworks/pytorch/broadcastOperand.ts';
@@ -123,10 +124,11 @@ export function gradientsBetween(
       (kernels.view || hasTrait(operator, 'passes-gradient') || hasTrait(operator, 'joins'));
     const computed = computedBytes(training, lowered, index);
     if (hasTrait(operator, 'loss-of-scores')) live.pass(2 * computed);
+    const isPassed = hasBackward(training, operator);
     const [output] = operator.outputs;
     const elements = training.tensors.get(output ?? '')?.elements;
     for (const name of distinct(operator.inputs)) {
-      if (kernels === undefined || output === undefined) continue;
+      if (kernels === undefined || output === undefined || !isPassed) continue;
       if (!training.requiresGradient.has(name)) continue;
       if (graph.values.get(name)?.role !== 'activation') continue;
       const whole = hasTrait(operator, 'joins') || training.tensors.get(name)?.elements === elements;

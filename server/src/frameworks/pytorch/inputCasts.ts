@@ -1,5 +1,6 @@
 /** The casts that autocast adds where an operator reads what is stored wider or narrower than it computes. */
 
+import { hasBackward } from '../../analysis/hasBackward.ts';
 import type { KernelWork } from '../../hardware/kernelWork.ts';
 import { distinct } from '../../model/distinct.ts';
 import { isWeight } from '../../model/graph.ts';
@@ -18,6 +19,7 @@ export interface InputCasts {
 /** One kernel, or one call of several, with what it reads. */
 export interface CastingReader extends Pick<TypedOperator, 'type' | 'environment'> {
   readonly inputs: readonly string[];
+  readonly outputs: readonly string[];
   readonly class: KernelClass;
 }
 
@@ -27,10 +29,13 @@ export interface CastingReader extends Pick<TypedOperator, 'type' | 'environment
  */
 export function inputCasts({ training, types, storage }: EagerStep): (reader: CastingReader) => InputCasts {
   const castWeights = new Set<string>();
-  return ({ inputs, type, class: kernelClass, environment }) => {
+  /** Weights whose gradient is cast: once, as the weight is. */
+  const returned = new Set<string>();
+  return ({ inputs, outputs, type, class: kernelClass, environment }) => {
     if (!types.mixed || kernelClass === 'view' || kernelClass === 'shape' || kernelClass === 'embedding') {
       return noCasts;
     }
+    const isPassed = hasBackward(training, { outputs });
     let casts:
       | {
           forward: KernelWork[];
@@ -61,12 +66,13 @@ export function inputCasts({ training, types, storage }: EagerStep): (reader: Ca
           if (weight) casts.weights.push(cast);
         }
         // Autocast keeps only the casts of tensors that are trained (aten/src/ATen/autocast_mode.cpp, `cached_cast`).
-        if (value.role === 'parameter') {
-          castWeights.add(root);
-          casts.backwardWeight.push(back);
-        }
+        if (value.role === 'parameter') castWeights.add(root);
       }
-      if (!weight && training.requiresGradient.has(input)) casts.backwardData.push(back);
+      if (value.role === 'parameter' && isPassed && !returned.has(root)) {
+        returned.add(root);
+        casts.backwardWeight.push(back);
+      }
+      if (!weight && isPassed && training.requiresGradient.has(input)) casts.backwardData.push(back);
     }
     return casts ?? noCasts;
   };

@@ -140,7 +140,7 @@ export function eagerOperators(
         environment,
         givenImages(training, group, options.channelsLast, last),
       ),
-      castsOf({ inputs: group.inputs, class: group.kind, type, environment }),
+      castsOf({ inputs: group.inputs, outputs: group.outputs, class: group.kind, type, environment }),
     );
     const { composite } = group;
     // Exporters add a mask of booleans to the scores as it is, where the call made numbers of it.

@@ -1,5 +1,6 @@
 /** The one kernel of a fused group: inputs read once, outputs written once, nothing between them stored. */
 
+import { hasBackward } from '../../analysis/hasBackward.ts';
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { KernelsOfPass } from '../../composites/composite.ts';
 import type { KernelEnvironment } from '../../hardware/kernelEnvironment.ts';
@@ -52,7 +53,8 @@ export function lowerGroup(
 ): LoweredOperator {
   const kernelClass: KernelClass = group.kind;
   const tensors = group.inputs.filter((name) => !isNegligible(training, name));
-  const learned = tensors.filter((name) => training.requiresGradient.has(name));
+  const isPassed = hasBackward(training, group);
+  const learned = isPassed ? tensors.filter((name) => training.requiresGradient.has(name)) : none;
   const read = sizeOf(training, tensors, type.bytesPerElement);
   const written = sizeOf(training, group.outputs, type.bytesPerElement);
   const attention = group.kind === 'attention';

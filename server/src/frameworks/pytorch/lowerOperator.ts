@@ -1,5 +1,6 @@
 /** One operator of eager PyTorch that no group holds: its kernels, and what is copied and cast around them. */
 
+import { hasBackward } from '../../analysis/hasBackward.ts';
 import { operatorMarks } from '../../analysis/operatorMarks.ts';
 import { producerOf } from '../../composites/flow.ts';
 import type { KernelEnvironment } from '../../hardware/kernelEnvironment.ts';
@@ -56,8 +57,14 @@ export function operatorLowering(
     if (inPyTorch(operator)?.view === 'split') return lowerSplit(step, typed, groups);
     if (isView(cost, operator)) return lowerView(step, typed);
     const isFolded = isFoldedBias(training, step.layout, operator);
-    const casts = castsOf({ ...typed, inputs: operator.inputs, class: cost.class });
-    const copies = [...broadcastCopies(step, typed), ...orderedCopies(step, typed)];
+    const casts = castsOf({
+      ...typed,
+      inputs: operator.inputs,
+      outputs: operator.outputs,
+      class: cost.class,
+    });
+    const ordered = orderedCopies(step, typed);
+    const copies = [...broadcastCopies(step, typed, operator.inputs), ...ordered];
     const { forward: whole, backwardData: wholeBack, backwardWeight } = kernelsOf(typed);
     const backwardData = dropped(
       withInstructions(wholeBack, instructionsOf(step, typed, 'backward')),
@@ -78,7 +85,11 @@ export function operatorLowering(
       ...scaled.forward,
       ...kernelsOfMask(step, typed),
     ];
-    const ownBackward = [...casts.backwardData, ...copies, ...scaled.backwardData];
+    const trained = operator.inputs.filter((name) => training.requiresGradient.has(name));
+    const summed = hasBackward(training, operator)
+      ? [...broadcastCopies(step, typed, trained), ...ordered]
+      : noKernels;
+    const ownBackward = [...casts.backwardData, ...summed, ...scaled.backwardData];
     return {
       dtype: type.dtype,
       bytesPerElement: type.bytesPerElement,
@@ -139,7 +150,7 @@ function lowerView(step: EagerStep, typed: TypedOperator): LoweredOperator {
   const view = { ...absorbed(type), view: true, forward: laidOutCopy(step, typed) };
   const [source = ''] = operator.inputs;
   const [result = ''] = operator.outputs;
-  if (mode !== 'training' || !training.requiresGradient.has(source)) return view;
+  if (mode !== 'training' || !hasBackward(training, operator)) return view;
   const whole = training.tensors.get(source)?.dimensions;
   const part = training.tensors.get(result)?.dimensions;
   if (whole === undefined || part === undefined || !takesParts(operator)) return view;
@@ -181,7 +192,7 @@ function lowerSplit(
   const { training, mode, layout } = step;
   const view = { ...absorbed(type), view: true };
   const [source = ''] = operator.inputs;
-  const learns = mode === 'training' && training.requiresGradient.has(source) && operator.outputs.length > 1;
+  const learns = mode === 'training' && hasBackward(training, operator) && operator.outputs.length > 1;
   if (!learns) return view;
   const { elements } = entryAt(training.tensors, source);
   const isStrided = operator.outputs.some((part) => isGradientTransposed(training, layout, part, groups));
@@ -200,7 +211,7 @@ function lowerCopy(step: EagerStep, { operator, type, environment }: TypedOperat
   const stored = storedBytesPerElement(step, source);
   const copy = castKernel(elements, stored, type.bytesPerElement, environment);
   const back = castKernel(elements, type.bytesPerElement, stored, environment);
-  const learns = mode === 'training' && training.requiresGradient.has(source);
+  const learns = mode === 'training' && hasBackward(training, operator);
   return { ...absorbed(type), view: false, forward: [copy], backwardData: learns ? [back] : noKernels };
 }
 
@@ -235,9 +246,10 @@ function isTransposed(graph: Graph, name: string): boolean {
 function broadcastCopies(
   { training }: EagerStep,
   { operator, type, environment }: TypedOperator,
+  operands: readonly string[],
 ): readonly KernelWork[] {
   if (inPyTorch(operator)?.operands !== 'matrices') return noKernels;
-  return distinct(operator.inputs).flatMap((name) => {
+  return distinct(operands).flatMap((name) => {
     const elements = broadcastOperand(training, operator, name);
     if (elements === undefined) return noKernels;
     const size = (elements + entryAt(training.tensors, name).elements) * type.bytesPerElement;

@@ -8,6 +8,7 @@
  * transposed, so the product before it does.
  */
 
+import { hasBackward } from '../../analysis/hasBackward.ts';
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import { producerOf } from '../../composites/flow.ts';
 import { itemAt } from '../../model/at.ts';
@@ -61,7 +62,7 @@ export function copiesOfTransposed(
     if (!isRead && inPyTorch(consumer)?.operands !== 'contiguous') forward += 1;
   }
   const isOrdered = reshaped > 0 || isNormalizedNext(training, output) || isPartedNext(training, output);
-  if (!isOrdered || !training.requiresGradient.has(source)) return { forward, backward: 0 };
+  if (!isOrdered || !hasBackward(training, operator)) return { forward, backward: 0 };
   const wanted = shapeWritten(training, source, groups);
   const back = permuted(contiguous(given.sizes), inverse(order));
   return { forward, backward: wanted === undefined || isViewable(back, wanted) ? 0 : 1 };
