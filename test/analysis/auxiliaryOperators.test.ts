@@ -31,3 +31,18 @@ test('the shape of a weight is known before', () => {
     true,
   );
 });
+
+/** As the TorchScript exporter of PyTorch 2.13 writes `mse_loss`; the zeros and sums are its own. */
+test('a sum of zeros and tensors is folded where only its shape is read', () => {
+  const zeros = ['s = Shape(x)', 'z = ConstantOfShape(s)', 'a = Add(z, x)', 'b = Add(a, x)'];
+  const nodes = [...zeros, 't = Shape(b)', 'y = Expand(x, t)'];
+  expect(folded([], nodes).slice(2, 4)).toEqual([true, true]);
+  expect(folded([], [...nodes.slice(0, -1), 'e = Expand(x, t)', 'y = Mul(e, a)']).slice(2, 4)).toEqual([
+    false,
+    true,
+  ]);
+});
+
+test('a sum of tensors whose shape is read is computed', () => {
+  expect(folded([], ['a = Add(x, x)', 's = Shape(a)', 'y = Expand(x, s)'])[0]).toBe(false);
+});

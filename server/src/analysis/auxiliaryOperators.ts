@@ -8,6 +8,7 @@
 import { type Graph, isWeight, type Operator, type Value } from '../model/graph.ts';
 import { hasTrait, inputOf, isHostInput } from '../operators/operatorFacts.ts';
 import { holdsGraph } from './subgraphs.ts';
+import { isSumForShape } from './sumsForShapes.ts';
 
 export interface AuxiliaryOperators {
   /** By operator: it only makes constants, or numbers that shapes are computed from. */
@@ -56,7 +57,9 @@ export function findAuxiliaryOperators(graph: Graph): AuxiliaryOperators {
   for (let index = count - 1; index >= 0; index -= 1) {
     const operator = graph.operators[index];
     if (operator === undefined || shapeArithmetic[index]) continue;
-    shapeArithmetic[index] = feedsOnlyShapes(operator, graph, outputs, shapeArithmetic);
+    shapeArithmetic[index] =
+      feedsOnlyShapes(operator, graph, outputs, shapeArithmetic) ||
+      isSumForShape(operator, graph, outputs, shapeArithmetic);
   }
   return { shapeArithmetic, storedLayout };
 }
