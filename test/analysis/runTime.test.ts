@@ -2,9 +2,12 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { writeOutBags } from '../../server/src/analysis/embeddingBags.ts';
+import { rootScope } from '../../server/src/analysis/moduleScope.ts';
 import { openModel } from '../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
+import { readOnnx } from '../../server/src/formats/onnx/readOnnx.ts';
 import { printDimension } from '../../server/src/model/dimension.ts';
 import { isKnownShape } from '../../server/src/model/graph.ts';
 
@@ -107,6 +110,28 @@ describe('bags of embeddings that are exported as a loop over bags are one looku
     expect(cost.exact).toBe(true);
     expect(cost.flops).toEqual(flops[model]);
   });
+});
+
+/** PyTorch multiplies rows by nothing without `per_sample_weights`; onnxscript 0.7 by ones, which a file may hold unread. */
+test.each([
+  ['unoptimized', '', false],
+  ['default', '', true],
+  ['default', '(%p_bag_weight, %ids, %arange, False, 0, False, None, False, None)', false],
+  ['default', '(%p_bag_weight, %ids, %arange, False, 0, False, %scale, False, None)', true],
+])('rows of a bag, %s, called with %s, are scaled: %s', (exporter, given, isScaled) => {
+  const file = readFileSync(`${folder}/bag-sum.${exporter}.onnx`);
+  const { model } = readOnnx(byteSourceOfBuffer(file));
+  if (model === undefined) throw new Error(exporter);
+  const called = `call_function[target=torch.ops.aten.embedding_bag.padding_idx](args = ${given}, kwargs = {})`;
+  const metadata = new Map(given === '' ? [] : [['pkg.torch.onnx.fx_node', called] as const]);
+  const nodes = model.graph.nodes.map((node, source) => ({
+    node: { ...node, metadata: node.type === 'Mul' ? metadata : node.metadata },
+    source,
+    scope: rootScope,
+  }));
+  const written = writeOutBags(nodes, model.graph).map(({ node }) => node);
+  const rows = written.find(({ type }) => type === 'ScatterND')?.inputs[2];
+  expect(written.find(({ outputs }) => outputs[0] === rows)?.type).toBe(isScaled ? 'Mul' : 'Gather');
 });
 
 test.each([

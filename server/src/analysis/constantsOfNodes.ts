@@ -17,10 +17,14 @@ export function constantsOf(
     const value = node.attributes.get('value');
     const integers = node.attributes.get('value_ints');
     const integer = node.attributes.get('value_int');
+    const floats = node.attributes.get('value_floats');
+    const float = node.attributes.get('value_float');
     if (value?.kind === 'tensor' && value.value.elements !== undefined) {
       constants.set(output, value.value.elements);
     } else if (integers?.kind === 'ints') constants.set(output, integers.value);
     else if (integer?.kind === 'int') constants.set(output, [integer.value]);
+    else if (floats?.kind === 'floats') constants.set(output, floats.value);
+    else if (float?.kind === 'float') constants.set(output, [float.value]);
   }
   return constants;
 }

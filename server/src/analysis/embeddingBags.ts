@@ -8,6 +8,7 @@
  * rows and inserts their sum into a sequence).
  */
 
+import { argumentsOfCall } from '../formats/onnx/recordedCalls.ts';
 import type { OnnxGraph, OnnxNode } from '../formats/onnx/syntax.ts';
 import type { TensorLiteral } from '../model/attribute.ts';
 import { constantsOf } from './constantsOfNodes.ts';
@@ -22,6 +23,7 @@ export function writeOutBags(
   const outer = constantsOf(nodes, initializers);
   const readers = new Map<string, FlatNode>();
   for (const flat of nodes) for (const name of flat.node.inputs) readers.set(name, flat);
+  const producers = new Map(nodes.flatMap((flat) => flat.node.outputs.map((name) => [name, flat] as const)));
   const standIns = new Map<FlatNode, readonly FlatNode[]>();
   for (const flat of nodes) {
     const bags = flat.node.type === 'Loop' ? bagsOf(flat.node, outer) : undefined;
@@ -30,9 +32,16 @@ export function writeOutBags(
     const joined = bags.inSequence ? readers.get(loopOutput) : undefined;
     if (bags.inSequence && joined?.node.type !== 'ConcatFromSequence') continue;
     const result = joined?.node.outputs[0] ?? loopOutput;
+    const scaled = bags.table === undefined ? scaledByOnes(bags.list, producers, outer) : undefined;
+    const rows = scaled?.node.inputs[0] ?? '';
+    // What else reads them reads the rows.
+    if (scaled !== undefined) {
+      standIns.set(scaled, [{ ...scaled, node: { ...scaled.node, type: 'Identity', inputs: [rows] } }]);
+    }
+    const written = lookupAndSum(scaled === undefined ? bags : { ...bags, list: rows }, result);
     standIns.set(
       flat,
-      lookupAndSum(bags, result).map((node) => ({ ...flat, node })),
+      written.map((node) => ({ ...flat, node })),
     );
     if (joined !== undefined) standIns.set(joined, []);
     const empty = nodes.find(
@@ -41,6 +50,44 @@ export function writeOutBags(
     if (bags.inSequence && empty !== undefined) standIns.set(empty, []);
   }
   return standIns.size === 0 ? nodes : nodes.flatMap((flat) => standIns.get(flat) ?? [flat]);
+}
+
+/**
+ * What multiplies the rows of a lookup by ones. The exporter writes so a bag without `per_sample_weights` (onnxscript 0.7,
+ * `aten_embedding_bag`: "because cannot check 'None' in ONNX-Script"), and PyTorch adds the rows alone.
+ */
+function scaledByOnes(
+  name: string,
+  producers: ReadonlyMap<string, FlatNode>,
+  constants: ReadonlyMap<string, readonly number[]>,
+): FlatNode | undefined {
+  const flat = producers.get(name);
+  const [rows = '', scale = ''] = flat?.node.inputs ?? [];
+  if (flat?.node.type === 'Cast' || flat?.node.type === 'Identity') {
+    return scaledByOnes(rows, producers, constants);
+  }
+  if (flat?.node.type !== 'Mul' || producers.get(rows)?.node.type !== 'Gather') return undefined;
+  return isOnes(scale, producers, constants) || isCalledWithout(flat.node) ? flat : undefined;
+}
+
+/** Whether the call is recorded and reads a table, indices and offsets, and no more: a file may hold many ones unread. */
+const isCalledWithout = (node: OnnxNode): boolean =>
+  /\baten\.embedding_bag\./.test(node.metadata.get('pkg.torch.onnx.fx_node') ?? '') &&
+  (argumentsOfCall(node)?.length ?? mostArguments) < mostArguments;
+
+const mostArguments = 4;
+
+function isOnes(
+  name: string,
+  producers: ReadonlyMap<string, FlatNode>,
+  constants: ReadonlyMap<string, readonly number[]>,
+  depth = 0,
+): boolean {
+  const elements = constants.get(name);
+  if (elements !== undefined) return elements.length > 0 && elements.every((each) => each === 1);
+  const node = producers.get(name)?.node;
+  const repeats = node !== undefined && /^(?:Expand|Cast|CastLike|Unsqueeze|Identity)$/.test(node.type);
+  return repeats && depth < deepest && isOnes(node.inputs[0] ?? '', producers, constants, depth + 1);
 }
 
 interface Bags {
