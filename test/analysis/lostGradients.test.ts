@@ -186,6 +186,11 @@ const regions: readonly (readonly [string, string, readonly string[]])[] = [
     ['a.weight', 'b.weight'],
   ],
   [
+    'a region of no_grad that writes to what another region gave',
+    'File "<eval_with_key>.7", line 9, in forward\n    div = torch.ops.aten.div.out(linear, expand_as, out = div_1);  linear = expand_as = div_1 = None',
+    ['b.weight'],
+  ],
+  [
     'a line of a person',
     'File "model.py", line 5, in forward\n    h = F.linear(x, p_a_weight)',
     ['a.weight', 'b.weight'],

@@ -12,6 +12,7 @@ const messagesOf = (lengths: string, inputs: readonly string[]) =>
       initializers: [
         ...['w: float32[1, 256, 32]', 'r: float32[1, 256, 64]', 'b: float32[1, 512]'],
         'stored: int32[2] = 12, 12',
+        'shorter: int32[2] = 12, 7',
       ],
       nodes: [`y = LSTM(x, w, r, b${lengths})`],
     }),
@@ -20,6 +21,7 @@ const messagesOf = (lengths: string, inputs: readonly string[]) =>
 test.each([
   ['lengths of a batch', ', lengths', ['lengths: int32[2]'], 1],
   ['stored lengths', ', stored', [], 0],
+  ['stored lengths, of which one is shorter', ', shorter', [], 1],
   ['no lengths', '', [], 0],
 ] as const)('%s', (_, lengths, inputs, count) => {
   const said = messagesOf(lengths, inputs);

@@ -11,8 +11,9 @@ export function issuesOfSequenceLengths({ operators, values }: Graph): readonly 
     const at = definitionOf(operator)?.inputs.findIndex(({ name }) => name === 'sequence_lens') ?? -1;
     const lengths = operator.inputs[at];
     if (operator.type === 'ReverseSequence' || lengths === undefined || lengths === '') return [];
-    // Stored lengths are those of every step.
-    return values.get(lengths)?.content === undefined ? [operator] : [];
+    // Stored lengths are those of every step: where all are of the longest, nothing is padded.
+    const stored = values.get(lengths)?.content?.elements;
+    return stored === undefined || new Set(stored.map(Number)).size > 1 ? [operator] : [];
   });
   const [first] = given;
   if (first === undefined) return [];

@@ -32,6 +32,21 @@ export const callsCheckpoint = ({ path, text }: PythonFrame): boolean =>
 export const choosesCheckpoint = ({ text }: PythonFrame): boolean =>
   calls.test(text) && /\bif\b.*\belse\b/.test(text);
 
+/** The sign in front of such a call, or behind it on the line: `+` of `x + checkpoint(f, x)` and of `x += checkpoint(f, x)`. */
+export function besideCheckpoint({ text }: PythonFrame): string | undefined {
+  const call = calls.exec(text);
+  if (call === null) return undefined;
+  const before = /([-+*/])=?\s*[\w.]*$/.exec(text.slice(0, call.index))?.[1];
+  if (before !== undefined) return before;
+  let depth = 0;
+  for (let index = call.index; index < text.length; index += 1) {
+    if (text[index] === '(') depth += 1;
+    if (text[index] === ')') depth -= 1;
+    if (text[index] === ')' && depth === 0) return /^\s*([-+*/])/.exec(text.slice(index + 1))?.[1];
+  }
+  return undefined;
+}
+
 const calls =
   /(?<!\w)(?:checkpoint|checkpoint_sequential|checkpoint_seq|_?gradient_checkpointing_func|checkpoint_fn)\s*\(/;
 const libraries = /torch\/utils\/checkpoint\.py$|checkpoint_wrapper\.py$|checkpoint_activations\.py$/;

@@ -7,14 +7,16 @@ import { expect, test } from 'vitest';
 import type { AtenArgument, AtenGraph, AtenNode } from '../../../server/src/formats/pt2/syntax.ts';
 import { checkpointIssues, findCheckpoints } from '../../../server/src/lowering/aten/checkpoints.ts';
 
-/** `module: line | line`: the module that an operator is in, and the lines on the way to it. */
+/** `module: line | line`: the module that an operator is in, and the lines on the way to it; or its name, of the root. */
 function operator(written: string): AtenNode {
-  const [module = '', lines = ''] = written.split(': ');
+  const [where = '', lines = ''] = written.split(': ');
+  const isNamed = where.startsWith('aten.');
+  const module = isNamed ? '' : where;
   const paths = module.split('.').map((_, depth, names) => names.slice(0, depth + 1).join('.'));
   // A number is an index into a list, which is no module that is called.
   const called = ['', ...(module === '' ? [] : paths)].filter((path) => !/^(?:.*\.)?blocks$/.test(path));
   return {
-    target: 'torch.ops.aten.relu.default',
+    target: `torch.ops.${isNamed ? where : 'aten.relu.default'}`,
     arguments: new Map(),
     outputs: [written],
     modules: called.map((path) => ({ path, className: 'm.Any' })),
@@ -85,6 +87,28 @@ test.each<readonly [string, readonly string[], readonly (number | undefined)[]]>
       'b: x = torch.utils.checkpoint.checkpoint(self.b, x) | F.linear()',
     ],
     [0, 1],
+  ],
+  [
+    'a loop that adds what comes back, in the line of the call',
+    [0, 1].flatMap((block) => [
+      `blocks.${block}.fc: x = x + checkpoint(block, x) | self.fc(x) | F.linear()`,
+      `blocks.${block}: x = x + checkpoint(block, x) | self.act(x)`,
+      'aten.add.Tensor: x = x + checkpoint(block, x)',
+    ]),
+    [0, 0, undefined, 1, 1, undefined],
+  ],
+  [
+    'calls of one layer, with a factor behind the call',
+    [0, 1].flatMap((block) => [
+      `blocks.${block}: x += checkpoint(block, x) * 0.5 | F.linear()`,
+      'aten.add_.Tensor: x += checkpoint(block, x) * 0.5',
+    ]),
+    [0, undefined, 1, undefined],
+  ],
+  [
+    'a method that adds by itself',
+    ['a: x + checkpoint(self.mix, x) | F.linear()', 'aten.add.Tensor: x + checkpoint(self.mix, x)'],
+    [0, 0],
   ],
   ['as diffusers writes it', ['blocks.0.fc: self._gradient_checkpointing_func(block, x) | self.fc(x)'], [0]],
 ])('%s', (_, written, groups) => {

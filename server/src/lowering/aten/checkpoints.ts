@@ -9,6 +9,7 @@
 
 import type { AtenGraph, AtenModule, AtenNode } from '../../formats/pt2/syntax.ts';
 import {
+  besideCheckpoint,
   callsCheckpoint,
   choosesCheckpoint,
   type PythonFrame,
@@ -115,6 +116,7 @@ function siteFinder(): (node: AtenNode) => Site | undefined {
 function callsOf(run: readonly Site[]): readonly (readonly Site[])[] {
   if (run.length === 0) return [];
   const paths = [...new Set(run.map(({ child }) => child?.path))];
+  if (!isMethod(run, paths) && run.some(isBeside)) return partsOf(run).flatMap(callsOf);
   if (paths.length === 1 || paths.includes(undefined) || isMethod(run, paths)) return [run];
   const isLoop = paths.every((path) => run.some(({ child, isDeep }) => child?.path === path && isDeep));
   if (!isLoop) return [run];
@@ -125,6 +127,29 @@ function callsOf(run: readonly Site[]): readonly (readonly Site[])[] {
     else found.push([site]);
   }
   return found;
+}
+
+/** Whether an operator of the line itself takes the result: the sum of `x + checkpoint(block, x)`. */
+function isBeside({ node, frame, child }: Site): boolean {
+  if (child !== undefined) return false;
+  const symbol = besideCheckpoint(frame);
+  return symbol !== undefined && namesOfSymbols[symbol]?.test(node.target) === true;
+}
+
+const namesOfSymbols: Readonly<Record<string, RegExp>> = {
+  '+': /\baten\.add_?\./,
+  '-': /\baten\.r?sub_?\./,
+  '*': /\baten\.mul_?\./,
+  '/': /\baten\.div_?\./,
+};
+
+function partsOf(run: readonly Site[]): readonly (readonly Site[])[] {
+  const parts: Site[][] = [[]];
+  for (const site of run) {
+    if (isBeside(site)) parts.push([]);
+    else parts.at(-1)?.push(site);
+  }
+  return parts;
 }
 
 /** `checkpoint(self.mix, x)` where `mix` is none of the modules that run. */
