@@ -92,3 +92,11 @@ test('memory is a counter by kind whose largest sum is what the step needs', () 
     counters.map(({ ts }) => ts).sort((one, other) => one - other),
   );
 });
+
+test('events tell what they were made of, where something is known of it', () => {
+  const { complete } = traceOf({});
+  const messages = complete.filter(({ name }) => /^message \d+ of \d+$/.test(name));
+  expect(messages.length).toBeGreaterThan(0);
+  for (const { args } of messages)
+    expect(args).toMatchObject({ bytes: expect.any(Number), how: expect.any(String) });
+});
