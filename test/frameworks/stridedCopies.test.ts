@@ -58,6 +58,12 @@ const mixing = `
   - swapped: transpose(x, 1, 2)
   - out: Linear(10, 20)`;
 
+/** `matmul` folds the stack into a matrix where the weight before it is trained (LinearAlgebra.cpp, `should_fold`). */
+const behindWeight = `
+  - w: Parameter(20, 64)
+  - swapped: transpose(x, 1, 2)
+  - out: matmul(w, swapped)`;
+
 const inOrder = `
   - out: Linear(64, 20)`;
 
@@ -166,6 +172,7 @@ test('gradients of parts are put together, and laid out for the projection', () 
 test.each([
   ['a linear layer adds its bias to what it read in order', inOrder, 0],
   ['one of what is transposed copies it and adds its bias by itself', mixing, 2],
+  ['a stack that is transposed behind a trained matrix', behindWeight, 1],
   ['a layer normalization copies what is transposed', normalized, 1],
   ['and a sum of it', summed, 2],
   ['packed queries and keys are laid out', packed, 1],
