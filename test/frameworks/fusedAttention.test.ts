@@ -13,6 +13,8 @@ interface Written {
   readonly query?: string;
   readonly keys?: string;
   readonly values?: string;
+  /** What gives the scores `s`. */
+  readonly scaled?: readonly string[];
   /** Between the scores `s` and what the softmax reads, `t`. */
   readonly lines?: readonly string[];
   readonly stored?: readonly string[];
@@ -26,17 +28,16 @@ function kernelsOf({
   query = '2, 4, 10, 16',
   keys = '2, 4, 16, 12',
   values = '2, 4, 12, 16',
+  scaled = ['a = Mul (q, scale)', 'b = Mul (k, scale)', 's = MatMul (a, b)'],
   lines = ['t = Identity (s)'],
   stored = [],
   behind = 'p = Identity (w)',
   attention = 'as-exported',
 }: Written) {
   const text = `<ir_version: 10, opset_import: ["" : 21]>
-g (float[${query}] q, float[${keys}] k, float[${values}] v) => (y)
+g (float[${query}] q, float[${keys}] k, float[${values}] v, float[10, 10] m) => (y)
 <${['float scale = {0.5}', ...stored].join(', ')}> {
-  a = Mul (q, scale)
-  b = Mul (k, scale)
-  s = MatMul (a, b)
+  ${scaled.join('\n  ')}
   ${lines.join('\n  ')}
   w = Softmax <axis = -1> (t)
   ${behind}
@@ -61,7 +62,7 @@ describe('one kernel', () => {
     ['without a mask', {}, plain],
     [
       'with a trained mask, which is one for all heads',
-      { lines: ['t = Add (s, m)'], stored: ['float[10, 12] m = {...}'] },
+      { lines: ['t = Add (s, learned)'], stored: ['float[10, 12] learned = {...}'] },
       { ...plain, mask: { elements: 120, trained: true } },
     ],
     ['with one query', { query: '2, 4, 1, 16' }, { ...plain, queries: 1 }],
@@ -85,5 +86,53 @@ describe('step by step', () => {
 
   test('where a person says so', () => {
     expect(kernelsOf({ attention: 'eager' }).flatMap(({ attention }) => attention ?? [])).toEqual([]);
+  });
+});
+
+/**
+ * A model that scales the scores is several kernels, unless a person says that it is one. A mask that is made of positions alone the kernel
+ * makes itself, as `is_causal=True`; what comes of an input it must be given.
+ */
+describe('where a person says that it is one kernel', () => {
+  const square = { keys: '2, 4, 16, 10', values: '2, 4, 10, 16' };
+  const scaled = ['r = MatMul (q, k)', 's = Mul (r, scale)'];
+  const triangle = [
+    'size = Constant <value_int = 10> ()',
+    'none = Constant <value_int = 0> ()',
+    'one = Constant <value_int = 1> ()',
+    'places = Range (none, size, one)',
+    'last = Constant <value_ints = [1]> ()',
+    'rows = Unsqueeze (places, last)',
+    'later = Less (rows, places)',
+    'low = Constant <value_float = -10000.0> ()',
+    'zero = Constant <value_float = 0.0> ()',
+    'mask = Where (later, low, zero)',
+  ];
+  const shapeOf = (lines: readonly string[], attention: 'as-exported' | 'fused') =>
+    kernelsOf({ ...square, scaled, lines, attention }).flatMap(({ attention: shape }) => shape ?? []);
+
+  test.each<[string, readonly string[], object]>([
+    ['without a mask', ['t = Identity (s)'], {}],
+    ['a mask of positions', [...triangle, 't = Add (s, mask)'], { causal: true }],
+    ['one that comes in', ['t = Add (s, m)'], { mask: { elements: 100, trained: false } }],
+    [
+      'one that is computed of what comes in',
+      ['n = Neg (m)', 'o = Exp (n)', 't = Add (s, o)'],
+      { mask: { elements: 100, trained: false } },
+    ],
+    [
+      'one of positions and of what comes in',
+      [...triangle, 'both = Add (mask, m)', 't = Add (s, both)'],
+      { mask: { elements: 100, trained: false } },
+    ],
+    [
+      // Sizes of what comes in are no contents of it.
+      'one of positions, as many as what comes in has',
+      ['n = Shape <start = 0, end = 1> (m)', 'size = Squeeze (n)', ...triangle.slice(1), 't = Add (s, mask)'],
+      { causal: true },
+    ],
+  ])('%s', (_, lines, more) => {
+    expect(shapeOf(lines, 'as-exported')).toEqual([]);
+    expect(shapeOf(lines, 'fused')).toEqual([{ ...plain, keys: 10, ...more }]);
   });
 });

@@ -4,7 +4,10 @@ import { describe, expect, test } from 'vitest';
 import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import type { LoweredOperator } from '../../server/src/frameworks/behaviour.ts';
+import { operatorKernels } from '../../server/src/frameworks/pytorch/operatorKernels.ts';
 import { resolveFramework } from '../../server/src/frameworks/registry.ts';
+import type { Layout } from '../../server/src/hardware/kernelEnvironment.ts';
+import type { Dtype } from '../../server/src/model/dtype.ts';
 import type { Mode, Precision } from '../../server/src/model/scenario.ts';
 
 interface Asked {
@@ -130,4 +133,35 @@ layers:
   );
   const kept = operators.flatMap((operator) => operator?.saved ?? []).filter(({ key }) => /^\d+\//.test(key));
   expect(kept.map(({ bytes: size }) => Number(size))).toEqual([expected]);
+});
+
+/** Operators of repeated blocks share a cost, and may run in other types and lie otherwise. */
+test('kernels are those of the type and the layout that each operator of a shared cost has', () => {
+  const text = "inputs: { x: 'float32[4, 8, 6, 6]' }\nlayers:\n  - r: ReLU()\n";
+  const { training } = estimateModel(openLayerSpec(text, 'shared.layers.yaml'), [
+    { cluster: 'a100-sxm-80gb', gpus: 1, precision: 'fp32', loss: 'none' },
+  ]);
+  const [operator] = training?.analysis.graph.operators ?? [];
+  const [cost] = training?.costs ?? [];
+  if (training === undefined || operator === undefined || cost?.kind !== 'known')
+    throw new Error('not costed');
+  const kernelsOf = operatorKernels(training, 'inference');
+  const typed = (bytesPerElement: number, layout: Layout, mixed = false, dtype: Dtype = 'fp32') => {
+    const environment = { layout, mixed, attention: 'newest' } as const;
+    const { forward } = kernelsOf({ operator, cost, type: { dtype, bytesPerElement, mixed }, environment });
+    return forward.map((kernel) => [
+      kernel.bytes,
+      kernel.environment?.layout,
+      kernel.environment?.mixed,
+      kernel.dtype,
+    ]);
+  };
+  for (let time = 0; time < 2; time += 1) {
+    expect(typed(4, 'channels-first')).toEqual([[8 * image, 'channels-first', false, 'fp32']]);
+    expect(typed(4, 'channels-last')).toEqual([[8 * image, 'channels-last', false, 'fp32']]);
+    expect(typed(2, 'channels-last', true)).toEqual([[4 * image, 'channels-last', true, 'fp32']]);
+    expect(typed(2, 'channels-first', true)).toEqual([[4 * image, 'channels-first', true, 'fp32']]);
+    expect(typed(2, 'channels-first', true, 'bf16')).toEqual([[4 * image, 'channels-first', true, 'bf16']]);
+    expect(typed(2, 'channels-first', false)).toEqual([[4 * image, 'channels-first', false, 'fp32']]);
+  }
 });
