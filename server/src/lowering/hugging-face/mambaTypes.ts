@@ -45,7 +45,8 @@ const mamba =
     const norm = normOf(fields);
     const attention: SelectiveScan = {
       mixer: 'selective-scan',
-      channels: Math.floor(fields.number('expand', 2) * hidden),
+      // A width that the file has of its own replaces the one of `expand` (`PreTrainedConfig.from_dict`).
+      channels: fields.optionalSize('intermediate_size') ?? Math.floor(fields.number('expand', 2) * hidden),
       state: fields.size('state_size'),
       rank: rankOf(fields, 'time_step_rank', hidden),
       kernel: fields.size('conv_kernel'),
