@@ -6,7 +6,8 @@
 import { activationBlocks, activationCall, activationOf } from './activations.ts';
 import { kernelLines } from './attentionLines.ts';
 import { type ConfigFields, labelsOf } from './configFields.ts';
-import { selfAttention, unreadBias } from './encoderTypes.ts';
+import { selfAttention } from './encoderAttention.ts';
+import { unreadBias } from './encoderHeads.ts';
 import { layerNorm } from './normalizations.ts';
 import type { SpecParts } from './specText.ts';
 import { textDims } from './textDims.ts';

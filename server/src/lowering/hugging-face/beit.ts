@@ -6,7 +6,7 @@
 import { activationBlocks, activationCall, activationOf } from './activations.ts';
 import { attentionLines } from './attentionLines.ts';
 import { type ConfigFields, labelsOf } from './configFields.ts';
-import { selfAttention } from './encoderTypes.ts';
+import { selfAttention } from './encoderAttention.ts';
 import { layerNorm } from './normalizations.ts';
 import { patchTokens } from './patchTokens.ts';
 import type { SpecParts } from './specText.ts';

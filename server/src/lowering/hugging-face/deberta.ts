@@ -5,7 +5,7 @@
 
 import { activationBlocks, activationCall, activationOf, knownActivation } from './activations.ts';
 import { type ConfigFields, labelsOf } from './configFields.ts';
-import { outputsOf, unreadBias } from './encoderTypes.ts';
+import { outputsOf, unreadBias } from './encoderHeads.ts';
 import { layerNorm } from './normalizations.ts';
 import type { SpecParts } from './specText.ts';
 import { textDims } from './textDims.ts';

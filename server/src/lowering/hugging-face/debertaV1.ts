@@ -7,7 +7,7 @@ import { activationBlocks, activationCall, activationOf } from './activations.ts
 import type { ConfigFields } from './configFields.ts';
 import { debertaHead } from './deberta.ts';
 import { dropoutLines } from './dropoutLines.ts';
-import { outputsOf } from './encoderTypes.ts';
+import { outputsOf } from './encoderHeads.ts';
 import type { SpecParts } from './specText.ts';
 import { textDims } from './textDims.ts';
 

@@ -3,7 +3,8 @@
 import { attentionLines } from './attentionLines.ts';
 import type { ConfigFields } from './configFields.ts';
 import { dropoutLines } from './dropoutLines.ts';
-import { firstToken, headOf, pooler, selfAttention, vocabularyHead } from './encoderTypes.ts';
+import { selfAttention } from './encoderAttention.ts';
+import { firstToken, headOf, pooler, vocabularyHead } from './encoderHeads.ts';
 import { layerNorm } from './normalizations.ts';
 import type { SpecParts } from './specText.ts';
 import { textDims } from './textDims.ts';

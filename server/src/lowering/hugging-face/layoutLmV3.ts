@@ -6,7 +6,7 @@
 import { activationBlocks, activationCall, activationOf } from './activations.ts';
 import { type ConfigFields, labelsOf } from './configFields.ts';
 import { dropoutLines } from './dropoutLines.ts';
-import { headDropout } from './encoderTypes.ts';
+import { headDropout } from './encoderHeads.ts';
 import { layerNorm } from './normalizations.ts';
 import { patchTokens } from './patchTokens.ts';
 import type { SpecParts } from './specText.ts';

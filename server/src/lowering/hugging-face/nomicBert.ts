@@ -2,9 +2,10 @@
 
 import { activationBlocks } from './activations.ts';
 import { attentionLines } from './attentionLines.ts';
+import { bertHead } from './bertHeads.ts';
 import type { ConfigFields } from './configFields.ts';
 import { dropoutLines } from './dropoutLines.ts';
-import { bertHead, selfAttention } from './encoderTypes.ts';
+import { selfAttention } from './encoderAttention.ts';
 import { feedForwardLines } from './feedForwardLines.ts';
 import { gated } from './llamaLike.ts';
 import { layerNorm } from './normalizations.ts';

@@ -4,9 +4,10 @@
  */
 
 import { activationBlocks, activationCall, activationOf } from './activations.ts';
+import { pooledHead } from './bertHeads.ts';
 import type { ConfigFields } from './configFields.ts';
 import { dropoutLines } from './dropoutLines.ts';
-import { outputsOf, pooledHead } from './encoderTypes.ts';
+import { outputsOf } from './encoderHeads.ts';
 import { layerNorm } from './normalizations.ts';
 import type { SpecParts } from './specText.ts';
 import { textDims } from './textDims.ts';

@@ -7,7 +7,8 @@ import { activationBlocks, activationCall, activationOf, knownActivation } from 
 import { type Attention, attentionLines } from './attentionLines.ts';
 import { type ConfigFields, labelsOf } from './configFields.ts';
 import { dropoutLines } from './dropoutLines.ts';
-import { type EncoderType, selfAttention } from './encoderTypes.ts';
+import { selfAttention } from './encoderAttention.ts';
+import type { EncoderType } from './encoderTypes.ts';
 import { layerNorm } from './normalizations.ts';
 import { patchTokens } from './patchTokens.ts';
 import type { SpecParts } from './specText.ts';
