@@ -54,6 +54,8 @@ describe('numbers as people read them', () => {
     [formatPercent(0.0994), '9.9 %'],
     [formatPercent(-0.1), '-10 %'],
     [formatPercent(0), '0 %'],
+    [formatPercent(0.0005), '0.1 %'],
+    [formatPercent(0.000499), '< 0.1 %'],
     [formatPercent(1), '100 %'],
     [formatCount(25557032), '25,557,032'],
     [formatCount(0), '0'],

@@ -36,10 +36,11 @@ export const formatRate = (perSecond: number | null, what = 'samples'): string =
     ? unknownText
     : `${perSecond >= 1000 ? formatCount(Math.round(perSecond)) : significant(perSecond)} ${what}/s`;
 
-/** A share of 1 as a percentage: `12 %`, `2.1 %`, `0.3 %`. Two significant digits suffice for a share. */
+/** A share of 1 as a percentage: `12 %`, `2.1 %`, `0.3 %`, `< 0.1 %`. Two significant digits suffice for a share. */
 export function formatPercent(share: number | null): string {
   if (share === null) return unknownText;
   const percent = share * 100;
+  if (percent > 0 && percent < 0.05) return '< 0.1 %';
   // What rounds to 10.0 has two digits before the point.
   return `${Math.abs(percent) >= 9.95 || percent === 0 ? percent.toFixed(0) : percent.toFixed(1)} %`;
 }
