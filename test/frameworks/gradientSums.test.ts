@@ -90,3 +90,19 @@ test('gradients added to old ones are filled with zeros and added, tensor by ten
     [72 * 12, 2],
   ]);
 });
+
+test('of what has no size yet, sums have none', () => {
+  const text = `<ir_version: 9, opset_import: ["" : 20]>
+model (float[N, S, 8] x) => (float[1, 16] z)
+<float[8, 8] w = {...}, int64[2] sizes = {1, 16}>
+{
+  p = MatMul (x, w)
+  a = Reshape (p, sizes)
+  b = Reshape (p, sizes)
+  z = Add (a, b)
+}
+`;
+  const opened = openModel(byteSourceOfBuffer(Buffer.from(text)), 'net.onnxtxt');
+  const { cost } = estimateModel(opened, [{ cluster: 'dgx-1-v100', gpus: 1, precision: 'fp32' }]);
+  expect(cost?.totals.exact).toBe(false);
+});

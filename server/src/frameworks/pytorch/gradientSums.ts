@@ -8,7 +8,7 @@
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { KernelEnvironment } from '../../hardware/kernelEnvironment.ts';
 import type { KernelWork } from '../../hardware/kernelWork.ts';
-import { entryAt, intAt } from '../../model/at.ts';
+import { intAt } from '../../model/at.ts';
 import type { Graph, Operator } from '../../model/graph.ts';
 import { memoizeRecent } from '../../model/memoizeRecent.ts';
 import { isDifferentiableInput } from '../../operators/operatorFacts.ts';
@@ -54,12 +54,14 @@ export function addGradientSums(
     const names = gradientsOf[index] ?? none;
     const sums = names
       .filter((name, position) => deepest.get(name) !== index || names.indexOf(name) !== position)
-      .map((name): KernelWork => {
+      .flatMap((name): readonly KernelWork[] => {
         const producer = graph.values.get(name)?.producer;
         const bytesPerElement = producer === undefined ? 4 : (operators[producer]?.bytesPerElement ?? 4);
-        const { elements } = entryAt(training.tensors, name);
+        // Of what has no known size an operator's cost is unknown already.
+        const elements = training.tensors.get(name)?.elements;
+        if (elements === undefined) return [];
         const sum = elementwiseKernel(3 * elements * bytesPerElement, elements, environmentOf(index));
-        return { ...sum, purpose: 'gradient sum' };
+        return [{ ...sum, purpose: 'gradient sum' }];
       });
     if (lowered === undefined || sums.length === 0) return lowered;
     return { ...lowered, backwardData: [...lowered.backwardData, ...sums] };
