@@ -287,7 +287,7 @@ export const issueCodes = {
   'graph/sequence-lengths': {
     title: 'Recurrent layers are given the lengths of their sequences',
     explanation:
-      'PyTorch packs such sequences (`pack_padded_sequence`) and computes only the steps that each of them has. The file has the padded tensor, and the lengths come with each batch. All sequences are costed at full length. Cost a length that is usual in your data.',
+      'PyTorch packs such sequences (`pack_padded_sequence`) and computes only the steps that each of them has. The file has the padded tensor; the lengths come with each batch, or are stored in it and differ. All sequences are costed at full length. Cost a length that is usual in your data.',
   },
   'graph/checkpoint': {
     title: 'The exported program checkpoints activations',
