@@ -721,6 +721,16 @@ const savedRows: readonly (readonly [string, Application, Gradients, readonly st
     ['data', 'data'],
     ['input 0', 'input 1', 'input 2', 'output 0'],
   ],
+  [
+    'masked_scatter keeps the mask',
+    {
+      type: 'MaskedScatter',
+      domain: 'layercost',
+      inputs: ['float32[2, 10, 4]', 'bool[2, 10, 4]', 'float32[6, 4]'],
+    },
+    ['data', 'none', 'data'],
+    ['input 1'],
+  ],
   ['inference keeps nothing', { type: 'Relu', inputs: [x] }, [], []],
 ];
 

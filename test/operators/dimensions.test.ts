@@ -45,6 +45,7 @@ const notExecuted: Readonly<Record<string, readonly string[]>> = {
       ].map((type) => `layercost:${type}`),
       'layercost:FakeQuantize',
       'layercost:ProjectedLSTM',
+      'layercost:MaskedScatter',
       'layercost:ScatterReduce',
       ...['GatedDeltaRule', 'SelectiveScan', 'StateSpaceScan'].map((type) => `layercost:${type}`),
     ],

@@ -328,6 +328,13 @@ const rows: readonly Row[] = [
     { domain: 'layercost' },
   ],
   [
+    'MaskedScatter',
+    ['float32[n, 10, 4]', 'bool[n, 10, 4]', 'float32[6, 4]'],
+    {},
+    ['float32[n, 10, 4]'],
+    { domain: 'layercost' },
+  ],
+  [
     'Bilinear',
     ['float32[n, 3, 8]', 'float32[n, 3, 6]', 'float32[5, 8, 6]'],
     {},

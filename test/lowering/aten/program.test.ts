@@ -142,6 +142,20 @@ test.each<readonly [string, string, readonly number[], readonly string[]]>([
   expect(analyzeOnnx(model, structure).graph.operators.map(({ type }) => type)).toEqual(expected);
 });
 
+test('`masked_scatter` is one call, whose result has a size whatever the mask takes', () => {
+  const given = program(
+    { x: ['float32', [2, 4, 8]], m: ['bool', [2, 4, 1]], y: ['float32', [3, 8]], z: ['float32', [2, 4, 8]] },
+    [],
+    ['x', 'm', 'y'],
+    [node('masked_scatter.default', 'z', { self: 'x', mask: 'm', source: 'y' })],
+    ['z'],
+  );
+  const { model, structure } = lower(given);
+  const { graph } = analyzeOnnx(model, structure);
+  expect(graph.operators.map(({ type, inputs }) => [type, inputs.length])).toEqual([['MaskedScatter', 3]]);
+  expect(graph.values.get(graph.outputs[0] ?? '')?.type).toMatchObject({ kind: 'tensor', shape: [2, 4, 8] });
+});
+
 test('a number that is broadcast into a view is written once, into what is viewed', () => {
   const row: AtenNode = {
     ...node('select.int', 'row', {}),

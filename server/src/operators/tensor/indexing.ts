@@ -17,6 +17,7 @@ import type {
   OperatorDefinition,
   SavedTensor,
 } from '../definition.ts';
+import { unknownMap } from '../dimensionMap.ts';
 import { likeInputButAxis } from '../dimensions/elementwise.ts';
 import {
   gatherElementsMap,
@@ -155,6 +156,24 @@ const scatterReduce = define({
   cost: (context) => copyCost(context, { saved: savedByScatterReduce }),
 });
 
+/** How many elements the mask takes, only the step knows; it copies the data whole, whatever that is. */
+const maskedScatter = define({
+  type: 'MaskedScatter',
+  domain: ownDomain,
+  documentation:
+    'the input with those of a source where a mask holds (torch.Tensor.masked_scatter of PyTorch 2.13, MaskedScatter-1)',
+  inputs: [data('data'), detached('mask'), data('source')],
+  pytorch: { layer: 'MaskedScatter', autocast: 'widest' },
+  runner: noRule.unwritten,
+  infer: (context) => {
+    const input = context.inputType(0);
+    return input === undefined ? unknownBecause(context, 0) : single(input);
+  },
+  dimensions: () => unknownMap('the mask says where each element of the source goes'),
+  // PyTorch 2.13 tools/autograd/derivatives.yaml, `masked_scatter`: the mask, and the sizes of the source.
+  cost: (context) => copyCost(context, { saved: [savedInput(1)] }),
+});
+
 const savedByScatterReduce: readonly SavedTensor[] = [
   savedInput(0),
   savedInput(1),
@@ -248,6 +267,7 @@ export const indexingOperators: readonly OperatorDefinition[] = [
     definition.type === 'Scatter' ? withdrawn(11, 'ScatterElements', definition) : definition,
   ),
   scatterReduce,
+  maskedScatter,
   topK,
   oneHot,
   ...dataDependentOperators,

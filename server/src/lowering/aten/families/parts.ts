@@ -166,12 +166,8 @@ const placesOf = (call: AtenCall, mask: Tensor): readonly [Tensor] =>
 
 /** Elements where a mask holds, replaced by those of a list in their order. */
 const maskedScatter: LowerAten = (call) => {
-  const [self, mask, source] = [call.tensor('self'), call.tensor('mask'), call.tensor('source')];
-  if (self?.shape === undefined || mask === undefined || source === undefined) return undefined;
-  const sizes = mask.shape?.length === self.shape.length ? undefined : call.sizes(self.shape);
-  const [whole] = sizes === undefined ? [mask] : call.emit('Expand', [mask, sizes]);
-  const list = call.emit('Reshape', [source, call.integers([-1])]);
-  return call.emit('ScatterND', [self, ...placesOf(call, whole), ...list]);
+  const given = [call.tensor('self'), call.tensor('mask'), call.tensor('source')];
+  return given.includes(undefined) ? undefined : call.emitMany('MaskedScatter', given, 1, {}, ownDomain);
 };
 
 /** Where a mask holds, or at coordinates; values stand as the elements that they replace. */
