@@ -27,7 +27,7 @@ import type { NarrowScaling } from './narrowProducts.ts';
 import { operandCasts } from './operandCasts.ts';
 import { operatorKernels } from './operatorKernels.ts';
 import { copiesOfTransposed, isGradientTransposed } from './stridedCopies.ts';
-import { knownLayout, liesInOrder } from './strides.ts';
+import { liesInOrder } from './strides.ts';
 import { isView } from './viewStorage.ts';
 
 /** Lowers the operators of a step, which are given in the order in which they run. */
@@ -218,10 +218,10 @@ function lowerCopy(step: EagerStep, { operator, type, environment }: TypedOperat
 /** A layer normalization copies what does not lie in order, and once more in backward. */
 function orderedCopies(step: EagerStep, { operator, environment }: TypedOperator): readonly KernelWork[] {
   const [source = ''] = operator.inputs;
-  const takes = inPyTorch(operator)?.operands === 'contiguous';
-  return takes && !liesInOrder(knownLayout(step, source))
-    ? copyInOrder(step, source, environment)
-    : noKernels;
+  if (inPyTorch(operator)?.operands !== 'contiguous') return noKernels;
+  // Of what has no known sizes the cost of the operator may be known all the same.
+  const lies = step.layout(source);
+  return lies === undefined || liesInOrder(lies) ? noKernels : copyInOrder(step, source, environment);
 }
 
 /** Operands that a matmul lays out as matrices, but for those that a `Transpose` before it accounts for. */
