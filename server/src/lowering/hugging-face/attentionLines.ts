@@ -100,6 +100,17 @@ const usualNames = {
 };
 
 /** Where the lines of one attention take their input, and the names of the sequences it joins. */
+/** Heads that divide what is as wide as `width` among them, each with keys and values of its own; all projections add a bias. */
+export const evenHeads = (heads: number, width: number): Attention => ({
+  heads,
+  groups: heads,
+  headSize: Math.floor(width / heads),
+  bias: true,
+  outputBias: true,
+  rotated: 0,
+  causal: false,
+});
+
 export interface AttentionPlace {
   readonly source: string;
   /** Where key and value come from; the source itself in self-attention. */

@@ -4,8 +4,9 @@
  */
 
 import { activationBlocks, activationCall, activationOf } from './activations.ts';
-import { type Attention, attentionLines } from './attentionLines.ts';
+import { type Attention, attentionLines, evenHeads } from './attentionLines.ts';
 import { type ConfigFields, labelsOf } from './configFields.ts';
+import { bartNames } from './encoderAttention.ts';
 import { needWhole, residualParts } from './encoderDecoder.ts';
 import { layerNorm } from './normalizations.ts';
 import type { SpecParts } from './specText.ts';
@@ -172,17 +173,12 @@ export function blockOf(
   const length = lengths.own;
   const heads = fields.size(`${part}_attention_heads`);
   const attention = (causal: boolean): Attention => ({
-    heads,
-    groups: heads,
-    headSize: Math.floor(fields.size('d_model') / heads),
-    bias: true,
-    outputBias: true,
-    rotated: 0,
+    ...evenHeads(heads, fields.size('d_model')),
     causal: causal && !written,
     ...(written ? { written, scaledQuery: true, scale: 1, contiguous: true } : {}),
     ...(written && causal ? { mask: 'causal_mask' } : {}),
     dropout: fields.number('attention_dropout', 0),
-    names: { q_proj: 'q_proj', k_proj: 'k_proj', v_proj: 'v_proj', o_proj: 'out_proj', qkv_proj: 'qkv' },
+    names: bartNames,
   });
   const lines: string[] = [];
   let stream = part === 'encoder' ? 'input' : 'hidden';

@@ -5,8 +5,9 @@
 
 import { itemAt } from '../../model/at.ts';
 import { activationBlocks, activationCall, activationOf } from './activations.ts';
-import { type Attention, attentionLines } from './attentionLines.ts';
+import { type Attention, attentionLines, evenHeads } from './attentionLines.ts';
 import type { ConfigFields } from './configFields.ts';
+import { bartNames } from './encoderAttention.ts';
 import { needWhole } from './encoderDecoder.ts';
 import { layerNorm } from './normalizations.ts';
 import type { SpecParts } from './specText.ts';
@@ -210,17 +211,11 @@ function poolingLines(fields: ConfigFields, norm: string, images: string): reado
 }
 
 function attentionOf(fields: ConfigFields, causal: boolean): Attention {
-  const heads = fields.size('num_attention_heads');
   return {
-    heads,
-    groups: heads,
-    headSize: Math.floor(fields.size('hidden_size') / heads),
-    bias: true,
-    outputBias: true,
-    rotated: 0,
+    ...evenHeads(fields.size('num_attention_heads'), fields.size('hidden_size')),
     causal,
     dropout: fields.number('attention_dropout', 0),
-    names: { q_proj: 'q_proj', k_proj: 'k_proj', v_proj: 'v_proj', o_proj: 'out_proj', qkv_proj: 'qkv' },
+    names: bartNames,
   };
 }
 

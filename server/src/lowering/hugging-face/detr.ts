@@ -4,7 +4,7 @@
  */
 
 import { activationBlocks, activationCall, activationOf } from './activations.ts';
-import { type Attention, attentionLines } from './attentionLines.ts';
+import { type Attention, attentionLines, evenHeads } from './attentionLines.ts';
 import { type ConfigFields, labelsOf } from './configFields.ts';
 import { dropoutLines } from './dropoutLines.ts';
 import { frozenResnet } from './frozenResnet.ts';
@@ -87,13 +87,7 @@ export function detr(fields: ConfigFields, name: string): SpecParts {
 function attentionOf(fields: ConfigFields, part: 'encoder' | 'decoder'): Attention {
   const heads = fields.size(part === 'encoder' ? 'encoder_attention_heads' : 'decoder_attention_heads');
   return {
-    heads,
-    groups: heads,
-    headSize: Math.floor(fields.size('d_model') / heads),
-    bias: true,
-    outputBias: true,
-    rotated: 0,
-    causal: false,
+    ...evenHeads(heads, fields.size('d_model')),
     dropout: fields.number('attention_dropout', 0),
     ...(isPre(fields) ? { written: true, scaledQuery: true, scale: 1, contiguous: true } : {}),
   };

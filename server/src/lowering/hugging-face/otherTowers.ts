@@ -4,7 +4,7 @@
  */
 
 import { activationCall, activationOf } from './activations.ts';
-import { attentionLines } from './attentionLines.ts';
+import { attentionLines, evenHeads } from './attentionLines.ts';
 import type { ConfigFields } from './configFields.ts';
 import type { ImagePart } from './decoder.ts';
 import { dropoutLines } from './dropoutLines.ts';
@@ -51,13 +51,8 @@ export function internVl(fields: ConfigFields): ImagePart {
     `layernorm_before: ${norm}`,
     ...attentionLines(
       {
-        heads,
-        groups: heads,
-        headSize: Math.floor(vision.size('hidden_size') / heads),
+        ...evenHeads(heads, vision.size('hidden_size')),
         bias,
-        outputBias: true,
-        rotated: 0,
-        causal: false,
         dropout: vision.number('attention_dropout', 0),
         ...(vision.flag('use_qk_norm') ? { queryNorm: { over: 'all', call: rmsNorm(1e-6) } } : {}),
         names: {

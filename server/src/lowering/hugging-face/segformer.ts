@@ -4,7 +4,7 @@
  */
 
 import { activationBlocks, activationCall, activationOf } from './activations.ts';
-import { attentionLines } from './attentionLines.ts';
+import { attentionLines, evenHeads } from './attentionLines.ts';
 import { type ConfigFields, labelsOf } from './configFields.ts';
 import type { SpecParts } from './specText.ts';
 
@@ -115,13 +115,7 @@ function blockLines(fields: ConfigFields, stage: Stage): readonly string[] {
       : []),
     ...attentionLines(
       {
-        heads,
-        groups: heads,
-        headSize: Math.floor(channels / heads),
-        bias: true,
-        outputBias: true,
-        rotated: 0,
-        causal: false,
+        ...evenHeads(heads, channels),
         dropout: fields.number('attention_probs_dropout_prob', 0),
       },
       {

@@ -7,7 +7,7 @@ import { activationBlocks, activationCall, activationOf, knownActivation } from 
 import { attentionLines } from './attentionLines.ts';
 import { type ConfigFields, labelsOf } from './configFields.ts';
 import { dropoutLines } from './dropoutLines.ts';
-import { selfAttention } from './encoderAttention.ts';
+import { bartNames, selfAttention } from './encoderAttention.ts';
 import { layerNorm } from './normalizations.ts';
 import type { SpecParts } from './specText.ts';
 
@@ -232,7 +232,7 @@ function blockLines(fields: ConfigFields, norm: string, stable: boolean): readon
   const attention = selfAttention(fields, {
     causal: false,
     dropout: fields.number('attention_dropout', 0),
-    names: { q_proj: 'q_proj', k_proj: 'k_proj', v_proj: 'v_proj', o_proj: 'out_proj', qkv_proj: 'qkv' },
+    names: bartNames,
   });
   // How many frames there are follows from the samples.
   const source = stable ? 'layer_norm' : 'input';

@@ -4,7 +4,7 @@
  */
 
 import { activationBlocks, activationCall, activationOf } from './activations.ts';
-import { type Attention, attentionLines } from './attentionLines.ts';
+import { type Attention, attentionLines, evenHeads } from './attentionLines.ts';
 import { type ConfigFields, labelsOf } from './configFields.ts';
 import { layerNorm } from './normalizations.ts';
 import type { SpecParts } from './specText.ts';
@@ -99,13 +99,8 @@ function blockLines(fields: ConfigFields, stage: Stage, isShifted: boolean): rea
   const drop = dropoutOf(fields);
   const path = fields.number('drop_path_rate', 0);
   const attention: Attention = {
-    heads,
-    groups: heads,
-    headSize: Math.floor(channels / heads),
+    ...evenHeads(heads, channels),
     bias: fields.flag('qkv_bias', true),
-    outputBias: true,
-    rotated: 0,
-    causal: false,
     written: fields.type !== 'swin',
     dropout: fields.number('attention_probs_dropout_prob', 0),
     scoreBias: isShifted ? 'bias_and_mask' : 'bias',

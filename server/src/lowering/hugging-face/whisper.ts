@@ -1,9 +1,10 @@
 /** Whisper: an encoder of spectrograms behind two convolutions, and a decoder of text (modeling_whisper.py of transformers 5.18). */
 
 import { activationBlocks, activationCall, activationOf } from './activations.ts';
-import { type Attention, attentionLines } from './attentionLines.ts';
+import { type Attention, attentionLines, evenHeads } from './attentionLines.ts';
 import type { ConfigFields } from './configFields.ts';
 import { dropoutLines } from './dropoutLines.ts';
+import { bartNames } from './encoderAttention.ts';
 import { needWhole, residualParts } from './encoderDecoder.ts';
 import { layerNorm } from './normalizations.ts';
 import type { SpecParts } from './specText.ts';
@@ -43,17 +44,12 @@ const norm = layerNorm(1e-5)('hidden_size');
 const dropoutOf = (fields: ConfigFields): number => fields.number('dropout', 0);
 
 const attentionOf = (fields: ConfigFields, heads: number, causal: boolean): Attention => ({
-  heads,
-  groups: heads,
-  headSize: Math.floor(fields.size('d_model') / heads),
-  bias: true,
+  ...evenHeads(heads, fields.size('d_model')),
   keyBias: false,
-  outputBias: true,
-  rotated: 0,
   contiguous: true,
   causal,
   dropout: fields.number('attention_dropout', 0),
-  names: { q_proj: 'q_proj', k_proj: 'k_proj', v_proj: 'v_proj', o_proj: 'out_proj', qkv_proj: 'qkv' },
+  names: bartNames,
 });
 
 function feedForwardPart(fields: ConfigFields, hidden: number, source: string): readonly string[] {
