@@ -3,6 +3,7 @@
 import type { StoredTensor } from '../formats/storedTensor.ts';
 import { formatBytes, formatCount } from '../model/format.ts';
 import type { Issue } from '../model/issue.ts';
+import { totalElements } from '../model/totalElements.ts';
 import { bytes } from '../model/units.ts';
 import type { ModelAnalysis } from './modelAnalysis.ts';
 
@@ -11,8 +12,8 @@ export function compareWeights(
   { parameters, frozen }: Pick<ModelAnalysis, 'parameters' | 'frozen'>,
 ): Issue {
   const learned = tensors.filter((tensor) => !isBuffer(tensor));
-  const stored = sumOf(learned);
-  const described = sumOf([...parameters, ...frozen]);
+  const stored = totalElements(learned);
+  const described = totalElements([...parameters, ...frozen]);
   const issue = (severity: Issue['severity'], verdict: string): Issue => ({
     code: 'config/weights',
     severity,
@@ -31,11 +32,8 @@ export function compareWeights(
 export function describeWeights(tensors: readonly StoredTensor[]): string {
   const size = tensors.reduce((total, tensor) => total + tensor.bytes, 0);
   const types = [...new Set(tensors.map(({ elementType }) => elementType))].sort().join(', ');
-  return `${formatCount(sumOf(tensors))} numbers in ${formatCount(tensors.length)} tensors (${types}, ${formatBytes(bytes(size))})`;
+  return `${formatCount(totalElements(tensors))} numbers in ${formatCount(tensors.length)} tensors (${types}, ${formatBytes(bytes(size))})`;
 }
-
-const sumOf = (tensors: readonly { readonly elements: number }[]): number =>
-  tensors.reduce((total, { elements }) => total + elements, 0);
 
 /**
  * What modules of transformers keep beside their parameters: angles of rotary positions, positions, causal masks of GPT-2 and

@@ -7,6 +7,7 @@ import { formatCount } from '../model/format.ts';
 import { type Graph, isKnownShape, type Value } from '../model/graph.ts';
 import type { Issue } from '../model/issue.ts';
 import { isAnonymousTensor } from '../model/tensorNames.ts';
+import { totalElements } from '../model/totalElements.ts';
 import { hasTrait } from '../operators/operatorFacts.ts';
 import type { Use } from './findRoles.ts';
 import type { Parameter } from './modelAnalysis.ts';
@@ -34,7 +35,7 @@ export function issuesOfAssumedWeights(
   const [first] = assumed;
   if (first === undefined) return [];
   const others = assumed.length === 1 ? '' : ` and ${assumed.length - 1} more`;
-  const elements = assumed.reduce((sum, parameter) => sum + parameter.elements, 0);
+  const elements = totalElements(assumed);
   const message = `The file does not say whether \`${first.name}\`${others} ${assumed.length === 1 ? 'is' : 'are'} trained: ${formatCount(elements)} elements are costed as parameters. If they are buffers, name them under \`freeze\`, or export with \`dynamo=True\`, which records it`;
   return [{ code: 'graph/assumed-weights', severity: 'information', message, value: first.name }];
 }

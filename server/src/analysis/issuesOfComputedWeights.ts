@@ -10,6 +10,7 @@ import { formatCount } from '../model/format.ts';
 import { type Graph, isKnownShape } from '../model/graph.ts';
 import type { Issue } from '../model/issue.ts';
 import { isAnonymousTensor, isArithmeticName, isLookUpName, isProductName } from '../model/tensorNames.ts';
+import { totalElements } from '../model/totalElements.ts';
 import type { Use } from './findRoles.ts';
 import type { Parameter } from './modelAnalysis.ts';
 import { isSpreadTable } from './spreadTables.ts';
@@ -81,8 +82,8 @@ function issuesOfFoldedTables(
     return [{ name, elements: elementCount(literal) }];
   });
   const [first] = tables.toSorted((one, other) => other.elements - one.elements);
-  const all = tables.reduce((sum, { elements }) => sum + elements, 0);
-  const known = parameters.reduce((sum, { elements }) => sum + elements, 0);
+  const all = totalElements(tables);
+  const known = totalElements(parameters);
   if (first === undefined || all < leastShare * known) return [];
   const others = tables.length === 1 ? '' : ` and ${tables.length - 1} more`;
   const message = `Constant folding computed \`${first.name}\`${others} from what the program stores. Their ${formatCount(all)} elements are costed as tables, without gradients. If parameters are behind them, export with \`do_constant_folding=False\``;

@@ -10,6 +10,7 @@
 import type { OnnxModel, OnnxNode } from '../formats/onnx/syntax.ts';
 import type { ProvidedLayer, ProvidedStructure } from '../lowering/providedStructure.ts';
 import { isKnownShape } from '../model/graph.ts';
+import { totalElements } from '../model/totalElements.ts';
 import type { OperatorCost } from '../operators/definition.ts';
 import { analyzeOnnx } from './analyzeOnnx.ts';
 import { bindTrainingGraph } from './bindTrainingGraph.ts';
@@ -135,7 +136,8 @@ function differenceOf(
   name: string,
   carries: readonly boolean[],
 ): string | undefined {
-  if (elementsOf(closed) !== elementsOf(open)) return 'it would have other parameters';
+  if (totalElements(closed.parameters) !== totalElements(open.parameters))
+    return 'it would have other parameters';
   const places = new Map(open.graph.operators.map(({ outputs, index }) => [outputs.join(), index]));
   const before = bindTrainingGraph(closed, new Map(), 'training');
   const same = bindTrainingGraph(open, new Map([[name, batch]]), 'training');
@@ -152,10 +154,6 @@ function differenceOf(
   });
   return other && `${other.type} \`${other.name}\` does not scale with it`;
 }
-
-/** Elements that are trained. */
-const elementsOf = ({ parameters }: ModelAnalysis): number =>
-  parameters.reduce((total, { elements }) => total + elements, 0);
 
 function agrees(
   before: OperatorCost | undefined,

@@ -11,6 +11,7 @@ import { memoizeRecent } from '../model/memoizeRecent.ts';
 import { didYouMean } from '../model/nearestName.ts';
 import { isSameContent } from '../model/sameContent.ts';
 import type { LowRankAdapters, ScenarioRequest } from '../model/scenario.ts';
+import { totalElements } from '../model/totalElements.ts';
 
 interface Trained {
   readonly opened: OpenedModel;
@@ -98,7 +99,7 @@ const addedIssue = (
 ): Issue => ({
   code: 'scenario/added-adapters',
   severity: 'information',
-  message: `LoRA adds adapters of rank ${rank} to ${counted(adapted, 'linear layer')}: ${formatCount(elementsOf(parameters))} parameters are trained, and ${formatCount(elementsOf(before.frozen))} are not`,
+  message: `LoRA adds adapters of rank ${rank} to ${counted(adapted, 'linear layer')}: ${formatCount(totalElements(parameters))} parameters are trained, and ${formatCount(totalElements(before.frozen))} are not`,
 });
 
 const nothingAdapted: Issue = {
@@ -108,6 +109,3 @@ const nothingAdapted: Issue = {
     'The model has no linear layer before its head, so that LoRA adds no adapters; name layers with `layers`, or leave `lora` out',
   scenarioKey: 'lora',
 };
-
-const elementsOf = (parameters: ModelAnalysis['parameters']): number =>
-  parameters.reduce((sum, { elements }) => sum + elements, 0);

@@ -12,6 +12,7 @@
 import type { CollectiveKind } from '../communication/collectiveKind.ts';
 import { itemAt } from '../model/at.ts';
 import { largestOf } from '../model/extremes.ts';
+import { totalElements } from '../model/totalElements.ts';
 import { type Bytes, bytes } from '../model/units.ts';
 import type { FrameworkBehaviour } from './behaviour.ts';
 import {
@@ -262,7 +263,7 @@ function offloaded(
   const isStage3 = options.get('stage') === '3';
   const sent = isStage3 ? weight : (wireBytesPerElement(options.get('communication-data-type')) ?? weight);
   const staysOnGpu = isStage3 && options.get('offload-param') !== 'cpu';
-  const elements = gradients.reduce((total, gradient) => total + gradient.elements, 0);
+  const elements = totalElements(gradients);
   const largest = largestOfGradients(gradients);
   const exchange = withHostCopies(
     isStage3 ? shardedParameters(gradients, group, options) : shardedGradients(gradients, group, options),
@@ -302,7 +303,7 @@ function gathersOfUpdate(
   bytesPerElement: number,
   options: ReadonlyMap<string, string>,
 ): readonly Message[] {
-  const elements = gradients.reduce((total, gradient) => total + gradient.elements, 0);
+  const elements = totalElements(gradients);
   const pieces = piecesOf(elements, options.get('allgather-bucket-size') ?? 'all');
   const size = bytes((elements * bytesPerElement) / pieces);
   const gather: Message = {

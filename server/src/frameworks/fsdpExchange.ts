@@ -1,5 +1,6 @@
 /** The exchange of fully sharded parameters, block by block: that of PyTorch's FSDP, and of what is built on it. */
 
+import { totalElements } from '../model/totalElements.ts';
 import { type Bytes, bytes } from '../model/units.ts';
 import { type Exchange, noExchange, type WorkerGroup, wholeState } from './exchange.ts';
 import type { FrozenWeight, Gradient } from './gradient.ts';
@@ -147,7 +148,7 @@ function blocksOf(gradients: readonly Gradient[], group: WorkerGroup): readonly 
 
 /** All units are whole, in the type that they are gathered in, beside their shards. */
 const allUnits = (units: readonly Unit[], bytesPerElement: number): Bytes =>
-  bytes(units.reduce((total, { elements }) => total + elements, 0) * bytesPerElement);
+  bytes(totalElements(units) * bytesPerElement);
 
 /** Two units are whole at a time. */
 const wholeUnits = (units: readonly Unit[], bytesPerElement: number): Bytes => {

@@ -10,6 +10,7 @@
 
 import { type Estimate, estimateOf } from '../model/estimate.ts';
 import type { Precision } from '../model/scenario.ts';
+import { totalElements } from '../model/totalElements.ts';
 import { bytes, microseconds, type Seconds } from '../model/units.ts';
 import type { FrameworkBehaviour } from './behaviour.ts';
 import {
@@ -279,7 +280,7 @@ function messageOf(
   after: SyncPoint,
   before: SyncPoint,
 ): Message {
-  const size = bytes(gradients.reduce((total, { elements }) => total + elements, 0) * bytesPerElement);
+  const size = bytes(totalElements(gradients) * bytesPerElement);
   return {
     gradients,
     bytes: size,

@@ -5,6 +5,7 @@
 
 import type { CollectiveOperation } from '../communication/operation.ts';
 import { largestOf, smallestOf } from '../model/extremes.ts';
+import { totalElements } from '../model/totalElements.ts';
 import { type Bytes, bytes } from '../model/units.ts';
 import {
   backwardAt,
@@ -44,12 +45,12 @@ export function unitOf(weights: readonly (Gradient | FrozenWeight)[], { operator
   const uses = weights.map((weight) => weight.usedFrom);
   const last = largestOf(uses);
   const backwardFirst = Math.max(0, operators - 1 - last);
-  const trained = elementsOf(gradients);
+  const trained = totalElements(gradients);
   const passed = frozen.flatMap(({ passedAfter }) => passedAfter ?? []);
   return {
     gradients,
     frozen,
-    elements: trained + elementsOf(frozen),
+    elements: trained + totalElements(frozen),
     trained,
     runsBackward: gradients.length > 0 || passed.length > 0,
     first: smallestOf(uses),
@@ -61,9 +62,6 @@ export function unitOf(weights: readonly (Gradient | FrozenWeight)[], { operator
 
 const isTrained = (weight: Gradient | FrozenWeight): weight is Gradient => 'readyAfter' in weight;
 const isFrozen = (weight: Gradient | FrozenWeight): weight is FrozenWeight => !isTrained(weight);
-
-const elementsOf = (weights: readonly { readonly elements: number }[]): number =>
-  weights.reduce((total, { elements }) => total + elements, 0);
 
 export interface Gathering {
   /** Ranks that hold the shards, and the like across nodes that then add theirs. */

@@ -21,6 +21,7 @@ import {
 } from '../model/format.ts';
 import { gpuMemory, memoryText } from '../model/gpuMemory.ts';
 import type { StepCost } from '../model/stepCost.ts';
+import { totalElements } from '../model/totalElements.ts';
 import { add } from '../model/units.ts';
 import { unsetDimensions } from './dimensionChoices.ts';
 import { layoutText } from './layoutOfLine.ts';
@@ -46,7 +47,7 @@ function lensesOf(view: ModelView, others: readonly string[]): readonly CodeLens
   const { cost, costed } = view.estimate;
   const { analysis } = view.estimate.opened;
   if (cost === undefined || analysis === undefined) return [];
-  const parameters = analysis.parameters.reduce((total, { elements }) => total + elements, 0);
+  const parameters = totalElements(analysis.parameters);
   const { totals } = cost;
   const { measurements, part } = view;
   const measured = measurements?.step;

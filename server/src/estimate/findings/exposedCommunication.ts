@@ -13,6 +13,7 @@ import { deviceNoun } from '../../model/deviceNoun.ts';
 import { thresholdOf } from '../../model/findingThresholds.ts';
 import { formatBytes, formatPercent, formatTime } from '../../model/format.ts';
 import type { Finding, MessageCost } from '../../model/stepCost.ts';
+import { totalElements } from '../../model/totalElements.ts';
 import { seconds } from '../../model/units.ts';
 import { memoryOf } from '../memory/memoryOf.ts';
 import { runtimeReserve } from '../memory/reservedMemory.ts';
@@ -218,8 +219,7 @@ export function narrowGradients({
   return [half, 'half'].find((value) => option !== undefined && option.expects(value) === undefined);
 }
 
-const isSentInHalf = ({ bytes, gradients }: Message): boolean =>
-  bytes <= 2 * gradients.reduce((total, { elements }) => total + elements, 0);
+const isSentInHalf = ({ bytes, gradients }: Message): boolean => bytes <= 2 * totalElements(gradients);
 
 function largestLayer({ plan }: EstimatedStep, message: MessageCost): string {
   const { layers } = plan.training.analysis;

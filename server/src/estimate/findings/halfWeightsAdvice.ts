@@ -1,6 +1,7 @@
 /** Where most weights are frozen, in fp32 beside copies that autocast makes: the same in half precision, as fine-tuning loads them. */
 
 import { takesOption } from '../../frameworks/registry.ts';
+import { totalElements } from '../../model/totalElements.ts';
 import type { StepMemory } from '../memory/stepMemory.ts';
 import type { StepPlan } from '../plan/stepPlan.ts';
 import { lessWithOption } from './whatFits.ts';
@@ -14,7 +15,7 @@ export function halfWeightsAdvice(plan: StepPlan, memory: StepMemory, batch: num
   const isHalf = precision === 'bf16' || precision === 'fp16';
   if (mode !== 'training' || !isHalf || framework.options[option] === 'half') return [];
   if (!takesOption(framework, option, 'half')) return [];
-  if (elementsOf(frozen) < leastFrozen * elementsOf(parameters)) return [];
+  if (totalElements(frozen) < leastFrozen * totalElements(parameters)) return [];
   const less = lessWithOption(plan, memory, batch, { [option]: 'half' });
   return less === undefined
     ? []
@@ -23,6 +24,3 @@ export function halfWeightsAdvice(plan: StepPlan, memory: StepMemory, batch: num
 
 /** Frozen weights for each that is trained: adapters have a hundred and more. */
 const leastFrozen = 10;
-
-const elementsOf = (weights: readonly { readonly elements: number }[]): number =>
-  weights.reduce((total, { elements }) => total + elements, 0);

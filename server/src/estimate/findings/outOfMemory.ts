@@ -6,6 +6,7 @@ import { optimizerRules, resolveFramework } from '../../frameworks/registry.ts';
 import { capitalized } from '../../model/capitalized.ts';
 import { formatBytes, formatPercent } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
+import { totalElements } from '../../model/totalElements.ts';
 import { type Bytes, bytes } from '../../model/units.ts';
 import { memoryOf } from '../memory/memoryOf.ts';
 import { isLong } from '../memory/placeableBatch.ts';
@@ -162,7 +163,7 @@ function tablesAdvice(plan: StepPlan, memory: StepMemory): readonly string[] {
 /** Elements of the tables over those of all parameters. */
 function shareOf(tables: HeldTables, { training }: StepPlan): number {
   const { parameters } = training.analysis;
-  const elements = parameters.reduce((sum, parameter) => sum + parameter.elements, 0);
+  const elements = totalElements(parameters);
   const held = parameters.reduce(
     (sum, parameter, index) => sum + (tables.has(index) ? parameter.elements : 0),
     0,

@@ -5,6 +5,7 @@ import { freezeParameters } from '../../analysis/freezeParameters.ts';
 import type { ModelAnalysis, Parameter } from '../../analysis/modelAnalysis.ts';
 import { formatCount } from '../../model/format.ts';
 import type { Finding } from '../../model/stepCost.ts';
+import { totalElements } from '../../model/totalElements.ts';
 import type { EstimatedStep } from './estimatedStep.ts';
 
 export function trainedAdapters({ plan }: EstimatedStep): readonly Finding[] {
@@ -37,8 +38,8 @@ function namedAdapters(analysis: ModelAnalysis): readonly Finding[] {
     return word === undefined ? [] : [{ ...parameter, word }];
   });
   const [first] = named;
-  const own = named.reduce((total, { elements }) => total + elements, 0);
-  if (first === undefined || 2 * own > elementsOf(analysis)) return [];
+  const own = totalElements(named);
+  if (first === undefined || 2 * own > totalElements(analysis.parameters)) return [];
   const freeze = ['*', ...new Set(named.map(({ word }) => `!*${word}*`))];
   return [
     trainedBeside(
@@ -54,8 +55,8 @@ const adapterName =
   /^((\w+_)?adapters?(_\w+)?|soft_?prompts?|prompt_(encoder|embeddings?|tokens?)|prefix(_(encoder|tokens|embeddings?))?)$/i;
 
 function trainedBeside(analysis: ModelAnalysis, message: string, freeze: readonly string[]): Finding {
-  const total = elementsOf(analysis);
-  const left = elementsOf(freezeParameters(analysis, freeze).analysis);
+  const total = totalElements(analysis.parameters);
+  const left = totalElements(freezeParameters(analysis, freeze).analysis.parameters);
   return {
     code: 'findings/trained-adapters',
     severity: 'information',
@@ -65,9 +66,6 @@ function trainedBeside(analysis: ModelAnalysis, message: string, freeze: readonl
     change: { kind: 'freeze', patterns: freeze },
   };
 }
-
-const elementsOf = ({ parameters }: ModelAnalysis): number =>
-  parameters.reduce((total, { elements }) => total + elements, 0);
 
 /** All but the pairs, told by the layers that hold them. */
 function patternsFor(analysis: ModelAnalysis, names: readonly string[]): readonly string[] | undefined {

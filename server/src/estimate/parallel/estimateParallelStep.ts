@@ -11,6 +11,7 @@ import { memoizeRecent } from '../../model/memoizeRecent.ts';
 import type { ParallelScenario, Scenario } from '../../model/scenario.ts';
 import type { ParallelCost, StepCost, StepLimit, TotalCost } from '../../model/stepCost.ts';
 import type { Steps } from '../../model/steps.ts';
+import { totalElements } from '../../model/totalElements.ts';
 import { bytes, flops, seconds } from '../../model/units.ts';
 import type { OperatorCost } from '../../operators/definition.ts';
 import type { StepTimes } from '../../schedule/stepTimeline.ts';
@@ -288,7 +289,7 @@ function parallelCost(laidOut: LaidOutStep): ParallelCost {
         last: layers.at(-1)?.name ?? '',
         forward: seconds(forward),
         backward: seconds(backward),
-        parameters: parameters.reduce((total, { elements }) => total + elements, 0),
+        parameters: totalElements(parameters),
         alive: floatAt(times.timeline.alive, index),
         peak: bytes(itemAt(memories, rank).peak),
         sent,

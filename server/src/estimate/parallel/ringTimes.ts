@@ -7,6 +7,7 @@
 import { measuredLink } from '../../communication/bandwidthDoubt.ts';
 import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
 import { floatAt } from '../../model/at.ts';
+import { totalElements } from '../../model/totalElements.ts';
 import { bytes, seconds } from '../../model/units.ts';
 import type { MeshCollective } from '../../parallel/meshCollective.ts';
 import type { OperatorTimes } from '../plan/operatorTimes.ts';
@@ -57,7 +58,7 @@ function timeRing(
   const [first] = sends;
   if (first === undefined) return [];
   const isBackward = first.pass === 'backward';
-  const elements = sends.reduce((total, send) => total + send.elements, 0);
+  const elements = totalElements(sends);
   const one = transferTime(cluster, crossesNodes, elements * bytesPerElement);
   const exposed = (factor: number, key: 'middle' | 'low' | 'high'): number => {
     const pass = isBackward ? times.backward : times.forward;

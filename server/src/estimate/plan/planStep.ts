@@ -16,6 +16,7 @@ import { lazy } from '../../model/lazy.ts';
 import type { LayerMeasurements } from '../../model/measurement.ts';
 import type { Optimizer, Scenario } from '../../model/scenario.ts';
 import { sumOf } from '../../model/sumOf.ts';
+import { totalElements } from '../../model/totalElements.ts';
 import { bytes, type Seconds, seconds } from '../../model/units.ts';
 import { givenStepFactors } from './givenStepFactors.ts';
 import { gradientsInReadyOrder } from './gradients.ts';
@@ -213,7 +214,7 @@ function predictStep(training: TrainingGraph, scenario: Scenario, cluster: Clust
     // Experts are split over fewer GPUs than the rest.
     const tensors = dense.map(({ tensor, ways }) => shardOf(tensor, shardsOf(ways, shards)));
     const own = behaviour.update(dense.length > 0 ? optimizer : 'none', scenario.precision, {
-      elements: tensors.reduce((total, { elements }) => total + elements, 0),
+      elements: totalElements(tensors),
       tensors,
     });
     if (tables.size === 0 || learned.length === 0) return own;

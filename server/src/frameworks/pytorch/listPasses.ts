@@ -1,6 +1,7 @@
 /** Passes of an update over all tensors: kernels over lists of them, or tensor after tensor. */
 
 import type { KernelWork, ListLaunch } from '../../hardware/kernelWork.ts';
+import { totalElements } from '../../model/totalElements.ts';
 import { bytes, flops } from '../../model/units.ts';
 import type { Pass, UpdatedTensor } from '../optimizers/optimizerDefinition.ts';
 import { type KernelArguments, multiTensorLaunches } from './multiTensorLaunches.ts';
@@ -23,7 +24,7 @@ export function listPasses(
   { kernels, inOne, kernelArguments }: ListKernels,
   tensors: readonly UpdatedTensor[],
 ): (passes: readonly Pass[]) => readonly KernelWork[] {
-  const elements = tensors.reduce((total, tensor) => total + tensor.elements, 0);
+  const elements = totalElements(tensors);
   // In which order a program made the tensors no graph tells, so the longest go first.
   const lengths = inOne ? [elements] : tensors.map((tensor) => tensor.elements).sort((a, b) => b - a);
   const launchesByLists = new Map<number, readonly ListLaunch[]>();

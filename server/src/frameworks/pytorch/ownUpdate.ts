@@ -1,6 +1,7 @@
 /** The part of an update that is the optimizer's own: what it launches, and what it keeps. */
 
 import type { KernelWork } from '../../hardware/kernelWork.ts';
+import { totalElements } from '../../model/totalElements.ts';
 import { type Bytes, bytes, flops } from '../../model/units.ts';
 import type {
   ElementwiseUpdate,
@@ -47,7 +48,7 @@ function elementwise(
   tensors: readonly UpdatedTensor[],
   over: (passes: readonly Pass[]) => readonly KernelWork[],
 ): OwnUpdate {
-  const elements = tensors.reduce((total, tensor) => total + tensor.elements, 0);
+  const elements = totalElements(tensors);
   return {
     kernels: elements === 0 ? [] : over(inWidth(kernels === 'fused' ? onePass : passes, width)),
     hostWork: inOne ? 0 : tensors.length * launchesPerParameter[kernels],

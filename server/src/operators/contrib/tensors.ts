@@ -8,6 +8,7 @@ import {
   subtractDimensions,
   unknownDimension,
 } from '../../model/dimension.ts';
+import { totalElements } from '../../model/totalElements.ts';
 import type { OperatorDefinition } from '../definition.ts';
 import { privateMap } from '../dimensionMap.ts';
 import { broadcastMap, likeInputButAxis, likeInputMap, rowsMap } from '../dimensions/elementwise.ts';
@@ -71,7 +72,7 @@ const allFinite = defineContrib({
     const inputs = Array.from({ length: context.inputCount }, (_, index) => context.input(index));
     const known = inputs.filter((input) => input !== undefined);
     if (known.length < inputs.length) return unknownShapeCost;
-    const operations = known.reduce((sum, { elements }) => sum + elements, 0);
+    const operations = totalElements(known);
     return cost('reduction', work({ operations, traffic: trafficOf(...inputs) }));
   },
 });

@@ -10,6 +10,7 @@ import { itemAt } from '../../model/at.ts';
 import { broadcastDimensions, type Dimension } from '../../model/dimension.ts';
 import { isFloatingPoint } from '../../model/elementType.ts';
 import { tally } from '../../model/tally.ts';
+import { totalElements } from '../../model/totalElements.ts';
 import type {
   CostContext,
   Inference,
@@ -154,7 +155,7 @@ function einsumCost(context: CostContext): OperatorCost {
     }
   }
   const steps = contraction(equation, sizes);
-  const intermediates = steps.slice(0, -1).reduce((sum, step) => sum + step.elements, 0);
+  const intermediates = totalElements(steps.slice(0, -1));
   const contracts = steps.some(({ sums }) => sums);
   const amountOf = (parts: readonly Step[]) => ({
     flops: parts.reduce((sum, step) => sum + (step.sums ? 2 * step.multiplyAdds : 0), 0),
