@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { openLayerSpec, openModel } from '../../server/src/analysis/openModel.ts';
 import { estimateModel, type ModelEstimate } from '../../server/src/estimate/estimateModel.ts';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
+import { specOfConfig } from '../../server/src/lowering/hugging-face/specOfConfig.ts';
 
 const folder = 'test/estimate/frozen';
 
@@ -95,4 +96,21 @@ test.each([
   const { issues, cost } = estimate('convolutions', ['*', pattern]);
   expect(issues.map((issue) => issue.message).join()).toContain(message);
   expect(cost).toBeUndefined();
+});
+
+test('freezes nothing in inference, where a decode step keeps its cache', () => {
+  const config = { model_type: 'llama', hidden_size: 64, num_hidden_layers: 2, num_attention_heads: 4 };
+  const sizes = { intermediate_size: 128, num_key_value_heads: 2, vocab_size: 256 };
+  const text = Buffer.from(JSON.stringify({ ...config, ...sizes }));
+  const opened = openModel(byteSourceOfBuffer(text), 'config.json', { specOfConfig });
+  const decoded = (freeze?: readonly string[]) =>
+    estimateModel(opened, [
+      { cluster: 'dgx-a100', mode: 'inference', past: 1000, ...(freeze === undefined ? {} : { freeze }) },
+    ]);
+  const whole = decoded().cost?.totals;
+  // Keys and values of two layers with two heads of 16 each.
+  expect(whole?.memory.peak).toBeGreaterThan(2 * 2 * 1000 * 2 * 16 * 2);
+  expect(decoded(['*']).cost?.totals).toEqual(whole);
+  expect(decoded(['*']).issues.filter(({ scenarioKey }) => scenarioKey === 'freeze')).toEqual([]);
+  expect(decoded(['decoder']).issues.map(({ scenarioKey }) => scenarioKey)).toContain('freeze');
 });

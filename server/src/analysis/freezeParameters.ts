@@ -57,16 +57,12 @@ export const freezeParameters = memoizeRecent(
 function withFrozen(analysis: ModelAnalysis, frozen: readonly Parameter[]): ModelAnalysis {
   const names = new Set(frozen.map(({ name }) => name));
   const graph = withFrozenValues(analysis.graph, names, analysis.costing.auxiliary.storedLayout);
+  const { folded: _, ...whole } = analysis;
   return {
+    ...whole,
     graph,
-    composites: analysis.composites,
-    layers: analysis.layers,
     parameters: analysis.parameters.filter(({ name }) => !names.has(name)),
     frozen: [...analysis.frozen, ...frozen],
-    batchSymbol: analysis.batchSymbol,
-    fixedBatch: analysis.fixedBatch,
-    symbols: analysis.symbols,
-    issues: analysis.issues,
     costing: planCosting(graph, analysis.costing.auxiliary),
   };
 }

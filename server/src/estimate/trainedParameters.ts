@@ -13,53 +13,51 @@ import { isSameContent } from '../model/sameContent.ts';
 import type { LowRankAdapters, ScenarioRequest } from '../model/scenario.ts';
 import { totalElements } from '../model/totalElements.ts';
 
-interface Trained {
-  readonly opened: OpenedModel;
+/** A model of which some parameters are not trained. With adapters these are all, unless the request names some itself. */
+export function withTrainedParameters(
+  opened: OpenedModel,
+  requests: readonly ScenarioRequest[],
+): { readonly opened: OpenedModel; readonly issues: readonly Issue[] } {
+  const { analysis } = opened;
+  const mode = requests.find((request) => request.mode !== undefined)?.mode;
+  const lora = requests.find((request) => request.lora !== undefined)?.lora;
+  const patterns = requests.find(({ freeze }) => freeze !== undefined)?.freeze ?? [];
+  if (analysis === undefined || (lora === undefined && patterns.length === 0)) return { opened, issues: [] };
+  const frozen = frozenBy(analysis, patterns);
+  // Nothing is trained in inference, and a pattern that names nothing is a mistake all the same.
+  if (mode === 'inference') return { opened, issues: frozen.issues };
+  if (lora !== undefined) {
+    const base = patterns.length === 0 ? freezeParameters(analysis, ['*']) : frozen;
+    const adapted = withAdapters(base.analysis, lora);
+    return {
+      opened: { ...opened, analysis: adapted.analysis },
+      issues: [...frozen.issues, ...adapted.issues],
+    };
+  }
+  const isNothingLeft = frozen.analysis.parameters.length === 0 && analysis.parameters.length > 0;
+  return {
+    opened: { ...opened, analysis: frozen.analysis },
+    issues: isNothingLeft ? [...frozen.issues, nothingTrained(patterns)] : frozen.issues,
+  };
+}
+
+interface Changed {
+  readonly analysis: ModelAnalysis;
   readonly issues: readonly Issue[];
 }
 
-/** A model of which some parameters are not trained. With adapters these are all, unless the request names some itself. */
-export function withTrainedParameters(opened: OpenedModel, requests: readonly ScenarioRequest[]): Trained {
-  const mode = requests.find((request) => request.mode !== undefined)?.mode;
-  const lora =
-    mode === 'inference' ? undefined : requests.find((request) => request.lora !== undefined)?.lora;
-  const given = requests.find(({ freeze }) => freeze !== undefined)?.freeze;
-  const { opened: frozen, issues } = withFrozenParameters(
-    opened,
-    given ?? (lora === undefined ? [] : ['*']),
-    lora,
-  );
-  if (lora === undefined || frozen.analysis === undefined) return { opened: frozen, issues };
-  const adapted = withAdapters(frozen.analysis, lora);
-  return { opened: { ...frozen, analysis: adapted.analysis }, issues: [...issues, ...adapted.issues] };
-}
-
 /** A pattern that names none is a mistake. */
-function withFrozenParameters(
-  opened: OpenedModel,
-  patterns: readonly string[],
-  lora: LowRankAdapters | undefined,
-): Trained {
-  if (opened.analysis === undefined || patterns.length === 0) return { opened, issues: [] };
-  const { analysis, unmatched, names } = freezeParameters(opened.analysis, patterns);
-  // A model without parameters has none for `*`, which nobody wrote.
-  const unknown =
-    opened.analysis.parameters.length === 0 && lora !== undefined
-      ? []
-      : unmatched.map(
-          (pattern): Issue => ({
-            code: 'scenario/invalid',
-            severity: 'error',
-            message: `No parameter or module matches \`${pattern}\`${didYouMean(pattern.replace(/^!/, ''), names)}; write a name, with \`*\` for any characters`,
-            scenarioKey: 'freeze',
-          }),
-        );
-  const isNothingLeft =
-    analysis.parameters.length === 0 && opened.analysis.parameters.length > 0 && lora === undefined;
-  return {
-    opened: { ...opened, analysis },
-    issues: isNothingLeft ? [...unknown, nothingTrained(patterns)] : unknown,
-  };
+function frozenBy(before: ModelAnalysis, patterns: readonly string[]): Changed {
+  const { analysis, unmatched, names } = freezeParameters(before, patterns);
+  const issues = unmatched.map(
+    (pattern): Issue => ({
+      code: 'scenario/invalid',
+      severity: 'error',
+      message: `No parameter or module matches \`${pattern}\`${didYouMean(pattern.replace(/^!/, ''), names)}; write a name, with \`*\` for any characters`,
+      scenarioKey: 'freeze',
+    }),
+  );
+  return { analysis, issues };
 }
 
 /** PyTorch refuses the backward of such a loss; the forward is still worth knowing. */
@@ -70,26 +68,20 @@ const nothingTrained = (patterns: readonly string[]): Issue => ({
   scenarioKey: 'freeze',
 });
 
-/** The graph with adapters, and what there is to say of it; worked out once for each analysis and request. */
-const withAdapters = memoizeRecent(
-  (
-    before: ModelAnalysis,
-    lora: LowRankAdapters,
-  ): { readonly analysis: ModelAnalysis; readonly issues: readonly Issue[] } => {
-    const { analysis, adapted, unmatched, names } = addAdapters(before, lora);
-    const unknown = unmatched.map(
-      (pattern): Issue => ({
-        code: 'scenario/invalid',
-        severity: 'error',
-        message: `No linear layer matches \`${pattern}\`${didYouMean(pattern, names)}; write a name or its end, with \`*\` for any characters`,
-        scenarioKey: 'lora',
-      }),
-    );
-    if (adapted > 0) return { analysis, issues: [...unknown, addedIssue(before, analysis, lora, adapted)] };
-    return { analysis, issues: unknown.length > 0 ? unknown : [nothingAdapted] };
-  },
-  isSameContent,
-);
+/** Worked out once for each analysis and request. */
+const withAdapters = memoizeRecent((before: ModelAnalysis, lora: LowRankAdapters): Changed => {
+  const { analysis, adapted, unmatched, names } = addAdapters(before, lora);
+  const unknown = unmatched.map(
+    (pattern): Issue => ({
+      code: 'scenario/invalid',
+      severity: 'error',
+      message: `No linear layer matches \`${pattern}\`${didYouMean(pattern, names)}; write a name or its end, with \`*\` for any characters`,
+      scenarioKey: 'lora',
+    }),
+  );
+  if (adapted > 0) return { analysis, issues: [...unknown, addedIssue(before, analysis, lora, adapted)] };
+  return { analysis, issues: unknown.length > 0 ? unknown : [nothingAdapted] };
+}, isSameContent);
 
 const addedIssue = (
   before: ModelAnalysis,

@@ -11,6 +11,7 @@ import { knownPart } from '../../model/knownPart.ts';
 import { lazy } from '../../model/lazy.ts';
 import { memoize } from '../../model/memoize.ts';
 import type { LayerCost, MessageCost, StepCost } from '../../model/stepCost.ts';
+import { totalElements } from '../../model/totalElements.ts';
 import { keptModel, neededRange } from '../memory/neededRange.ts';
 import type { LayerReport, MessageReport, Report } from './report.ts';
 import { reportScenario } from './reportScenario.ts';
@@ -49,8 +50,8 @@ const modelReport = (
   name,
   format,
   operators: sumOf(layers, ({ operators }) => operators.length),
-  parameters: sumOf(parameters, ({ elements }) => elements),
-  ...(frozen.length === 0 ? {} : { frozenParameters: sumOf(frozen, ({ elements }) => elements) }),
+  parameters: totalElements(parameters),
+  ...(frozen.length === 0 ? {} : { frozenParameters: totalElements(frozen) }),
   batchDimension: batchSymbol ?? null,
   parameterBytes: sumOf(parameters, ({ elements, elementType }) => elements * bytesOnGpu(elementType)),
 });
