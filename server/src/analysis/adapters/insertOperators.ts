@@ -1,8 +1,10 @@
 /** Operators put between one of a graph and all that reads its result: indices behind them move on, in all that an analysis holds. */
 
+import type { Composite } from '../../composites/composite.ts';
 import type { Composites } from '../../composites/findComposites.ts';
 import { itemAt } from '../../model/at.ts';
 import type { Graph, Operator, Value } from '../../model/graph.ts';
+import { memoize } from '../../model/memoize.ts';
 import type { ModelAnalysis, Parameter } from '../modelAnalysis.ts';
 import { planCosting } from '../planCosting.ts';
 
@@ -27,147 +29,122 @@ export function insertOperators(
   insertions: readonly Insertion[],
   parameters: readonly Omit<Parameter, 'operators'>[],
 ): ModelAnalysis {
-  const { composites, layers, frozen, batchSymbol, fixedBatch, symbols, issues, costing } = analysis;
-  const places = placesBehind(analysis.graph.operators.length, insertions);
-  const moved = (indices: readonly number[]): readonly number[] =>
-    indices.map((index) => itemAt(places.moved, index));
-  const graph = withInsertions(analysis.graph, insertions, places);
-  const ownOf = new Map(insertions.map((insertion) => [insertion.behind, placesOf(insertion, places)]));
-  const spread = (marks: readonly boolean[]): readonly boolean[] => {
+  const { folded: _, ...whole } = analysis;
+  const shift = shiftOf(analysis.graph.operators.length, insertions);
+  const graph = withInsertions(analysis.graph, insertions, shift);
+  const placesBehind = new Map(insertions.map((insertion) => [insertion.behind, placesOf(insertion, shift)]));
+  const moved = (parameter: Parameter): Parameter => ({
+    ...parameter,
+    operators: parameter.operators.map(shift.place),
+  });
+  const marked = (marks: readonly boolean[]): readonly boolean[] => {
     const all = graph.operators.map(() => false);
-    for (const [index, mark] of marks.entries()) all[itemAt(places.moved, index)] = mark;
+    for (const [index, mark] of marks.entries()) all[shift.place(index)] = mark;
     return all;
   };
+  const { shapeArithmetic, storedLayout } = analysis.costing.auxiliary;
   return {
+    ...whole,
     graph,
-    composites: movedComposites(composites, insertions, places),
-    layers: layers.map((layer) => ({
+    composites: movedComposites(analysis.composites, shift),
+    layers: analysis.layers.map((layer) => ({
       ...layer,
       operators: layer.operators
-        .flatMap((index) => [itemAt(places.moved, index), ...(ownOf.get(index) ?? [])])
+        .flatMap((index) => [shift.place(index), ...(placesBehind.get(index) ?? [])])
         .toSorted((one, other) => one - other),
     })),
     parameters: [
-      ...analysis.parameters.map((parameter) => ({ ...parameter, operators: moved(parameter.operators) })),
+      ...analysis.parameters.map(moved),
       ...parameters.map((parameter) => ({
         ...parameter,
         operators: graph.values.get(parameter.name)?.consumers ?? [],
       })),
     ],
-    frozen: frozen.map((parameter) => ({ ...parameter, operators: moved(parameter.operators) })),
-    batchSymbol,
-    fixedBatch,
-    symbols,
-    issues,
+    frozen: analysis.frozen.map(moved),
     costing: planCosting(graph, {
-      shapeArithmetic: spread(costing.auxiliary.shapeArithmetic),
-      storedLayout: spread(costing.auxiliary.storedLayout),
+      shapeArithmetic: marked(shapeArithmetic),
+      storedLayout: marked(storedLayout),
     }),
   };
 }
 
-interface Places {
-  /** By index of an operator before: its index now. */
-  readonly moved: readonly number[];
+/** What insertions make of an operator's index, and of what it reads. */
+interface Shift {
+  readonly place: (index: number) => number;
+  readonly read: (name: string) => string;
 }
 
-function placesBehind(count: number, insertions: readonly Insertion[]): Places {
+function shiftOf(count: number, insertions: readonly Insertion[]): Shift {
   const added = new Map(insertions.map(({ behind, operators }) => [behind, operators.length]));
+  const replaced = new Map(insertions.map(({ result, replacement }) => [result, replacement]));
   let next = 0;
-  return {
-    moved: Array.from({ length: count }, (_, index) => {
-      const place = next;
-      next += 1 + (added.get(index) ?? 0);
-      return place;
-    }),
-  };
+  const places = Array.from({ length: count }, (_, index) => {
+    const place = next;
+    next += 1 + (added.get(index) ?? 0);
+    return place;
+  });
+  return { place: (index) => itemAt(places, index), read: (name) => replaced.get(name) ?? name };
 }
 
-const placesOf = ({ behind, operators }: Insertion, { moved }: Places): readonly number[] =>
-  operators.map((_, at) => itemAt(moved, behind) + 1 + at);
+const placesOf = ({ behind, operators }: Insertion, { place }: Shift): readonly number[] =>
+  operators.map((_, at) => place(behind) + 1 + at);
 
-function withInsertions(graph: Graph, insertions: readonly Insertion[], places: Places): Graph {
-  const replaced = new Map(insertions.map(({ result, replacement }) => [result, replacement]));
-  const read = (name: string): string => replaced.get(name) ?? name;
+function withInsertions(graph: Graph, insertions: readonly Insertion[], shift: Shift): Graph {
   const behind = new Map(insertions.map((insertion) => [insertion.behind, insertion]));
-  const operators = graph.operators.flatMap((operator): readonly Operator[] => {
-    const insertion = behind.get(operator.index);
-    const place = itemAt(places.moved, operator.index);
-    const own = { ...operator, index: place, inputs: operator.inputs.map(read) };
-    return [own, ...(insertion?.operators ?? []).map((each, at) => ({ ...each, index: place + 1 + at }))];
-  });
+  const operators = graph.operators.flatMap((operator): readonly Omit<Operator, 'index'>[] => [
+    { ...operator, inputs: operator.inputs.map(shift.read) },
+    ...(behind.get(operator.index)?.operators ?? []),
+  ]);
   return {
     ...graph,
-    outputs: graph.outputs.map(read),
-    operators,
-    values: valuesOf(graph, insertions, places),
+    outputs: graph.outputs.map(shift.read),
+    operators: operators.map((operator, index) => ({ ...operator, index })),
+    values: valuesOf(graph, insertions, shift),
   };
 }
 
-function valuesOf(
-  graph: Graph,
-  insertions: readonly Insertion[],
-  places: Places,
-): ReadonlyMap<string, Value> {
+function valuesOf(graph: Graph, insertions: readonly Insertion[], shift: Shift): ReadonlyMap<string, Value> {
   const values = new Map<string, Value>();
-  const moved = (index: number): number => itemAt(places.moved, index);
   for (const [name, value] of graph.values) {
     values.set(name, {
       ...value,
-      ...(value.producer === undefined ? {} : { producer: moved(value.producer) }),
-      consumers: value.consumers.map(moved),
+      ...(value.producer === undefined ? {} : { producer: shift.place(value.producer) }),
+      consumers: value.consumers.map(shift.place),
     });
   }
+  const consumersOf = (name: string): readonly number[] => values.get(name)?.consumers ?? [];
+  const change = (name: string, changes: Partial<Value>): void => {
+    const value = values.get(name);
+    if (value !== undefined) values.set(name, { ...value, ...changes });
+  };
   for (const insertion of insertions) {
-    const before = values.get(insertion.result)?.consumers ?? [];
-    const all = placesOf(insertion, places);
+    const { result, replacement } = insertion;
+    // Layers may share a weight, and then its adapter.
     for (const value of insertion.values)
-      values.set(value.name, { consumers: [], ...values.get(value.name), ...value });
-    const producers = new Map(
-      insertion.operators.flatMap(({ outputs }, at) => outputs.map((name) => [name, all[at]] as const)),
-    );
-    const reads = insertion.operators.map(({ inputs }) => new Set(inputs));
-    const touched = new Set([...producers.keys(), ...reads.flatMap((names) => [...names])]);
-    for (const name of touched) {
-      const value = values.get(name);
-      if (value === undefined) continue;
-      const producer = producers.get(name) ?? value.producer;
-      const readers = all.filter((_, at) => reads[at]?.has(name) === true);
-      const others =
-        name === insertion.result ? [] : name === insertion.replacement ? before : value.consumers;
-      values.set(name, {
-        ...value,
-        ...(producer === undefined ? {} : { producer }),
-        consumers: [...new Set([...others, ...readers])].toSorted((one, other) => one - other),
-      });
+      values.set(value.name, { ...value, consumers: consumersOf(value.name) });
+    change(replacement, { consumers: consumersOf(result) });
+    change(result, { consumers: [] });
+    const places = placesOf(insertion, shift);
+    for (const [at, { inputs, outputs }] of insertion.operators.entries()) {
+      const place = itemAt(places, at);
+      for (const name of outputs) change(name, { producer: place });
+      for (const name of new Set(inputs)) {
+        change(name, { consumers: [...consumersOf(name), place].toSorted((one, other) => one - other) });
+      }
     }
   }
   return values;
 }
 
 /** Composites around what was inserted read the replacement; none contains both the result and what reads it. */
-function movedComposites(
-  composites: Composites,
-  insertions: readonly Insertion[],
-  { moved }: Places,
-): Composites {
-  const replaced = new Map(insertions.map(({ result, replacement }) => [result, replacement]));
-  const read = (name: string): string => replaced.get(name) ?? name;
-  const found = new Map(
-    [...new Set(composites.values())].map((composite) => [
-      composite,
-      {
-        ...composite,
-        operators: composite.operators.map((index) => itemAt(moved, index)),
-        inputs: composite.inputs.map(read),
-        roles: Object.fromEntries(Object.entries(composite.roles).map(([role, name]) => [role, read(name)])),
-      },
-    ]),
-  );
-  return new Map(
-    [...composites].flatMap(([index, composite]) => {
-      const now = found.get(composite);
-      return now === undefined ? [] : [[itemAt(moved, index), now] as const];
+function movedComposites(composites: Composites, { place, read }: Shift): Composites {
+  const moved = memoize(
+    (composite: Composite): Composite => ({
+      ...composite,
+      operators: composite.operators.map(place),
+      inputs: composite.inputs.map(read),
+      roles: Object.fromEntries(Object.entries(composite.roles).map(([role, name]) => [role, read(name)])),
     }),
   );
+  return new Map([...composites].map(([index, composite]) => [place(index), moved(composite)]));
 }
