@@ -78,8 +78,9 @@ function shardedExchange(
     }),
     shards: { parameters: ways, gradients: ways, optimizerState: ways },
     buffers: bytes(
-      (keeps ? allUnits(units, parameterBytesPerElement) : wholeUnits(units, parameterBytesPerElement)) +
-        (keeps ? 0 : gradientsOfLargest(units, parameterBytesPerElement)) +
+      (keeps
+        ? allUnits(units, parameterBytesPerElement)
+        : wholeUnits(units, parameterBytesPerElement) + gradientsOfLargest(units, parameterBytesPerElement)) +
         castGradients(units, parameterBytesPerElement, gradientBytesPerElement),
     ),
   };
@@ -133,18 +134,25 @@ export const blockOfParameter = (parameter: string): string =>
 
 /** In the order of forward; the root, which is whole before forward begins, comes first (_fully_shard/_fsdp_state.py, `_root_pre_forward`). */
 function blocksOf(gradients: readonly Gradient[], group: WorkerGroup): readonly Unit[] {
-  const blocks = new Map<string, (Gradient | FrozenWeight)[]>();
+  // The root begins with forward, and sorting keeps it in front of what does so too.
+  const blocks = new Map<string, (Gradient | FrozenWeight)[]>([[root, []]]);
   for (const weight of [...gradients, ...(group.frozen ?? [])]) {
     const name = blockOfParameter(weight.parameter);
     const block = blocks.get(name);
     if (block === undefined) blocks.set(name, [weight]);
     else block.push(weight);
   }
-  return Array.from(blocks, ([name, weights]): Unit => {
-    const unit = unitOf(weights, group);
-    return name === '' ? { ...unit, first: 0, staysWhole: true } : unit;
-  }).sort((a, b) => a.first - b.first || Number(b.staysWhole ?? false) - Number(a.staysWhole ?? false));
+  return [...blocks]
+    .filter(([, weights]) => weights.length > 0)
+    .map(([name, weights]): Unit => {
+      const unit = unitOf(weights, group);
+      return name === root ? { ...unit, first: 0, staysWhole: true } : unit;
+    })
+    .sort((a, b) => a.first - b.first);
 }
+
+/** Block of what lies outside of blocks. */
+const root = '';
 
 /** All units are whole, in the type that they are gathered in, beside their shards. */
 const allUnits = (units: readonly Unit[], bytesPerElement: number): Bytes =>

@@ -31,6 +31,7 @@ import {
 import { integersOf, normalizeAxis, numbersOf } from '../vocabulary/axes.ts';
 import { elementAt, gatherContent, positionOf, scalarOf } from '../vocabulary/contents.ts';
 import { define, ownDomain, withdrawn } from '../vocabulary/define.ts';
+import { inferLikeInput } from '../vocabulary/elementwise.ts';
 import { data, detached, host, noRule, operand } from '../vocabulary/facts.ts';
 import { copyCost, viewCost } from '../vocabulary/movement.ts';
 import {
@@ -148,10 +149,7 @@ const scatterReduce = define({
   inputs: [data('data'), detached('indices'), data('updates')],
   pytorch: { layer: 'ScatterReduce', autocast: 'widest' },
   runner: noRule.unwritten,
-  infer: (context) => {
-    const input = context.inputType(0);
-    return input === undefined ? unknownBecause(context, 0) : single(input);
-  },
+  infer: (context) => inferLikeInput(context),
   dimensions: scatterElementsMap,
   cost: (context) => copyCost(context, { saved: savedByScatterReduce }),
 });
@@ -165,10 +163,7 @@ const maskedScatter = define({
   inputs: [data('data'), detached('mask'), data('source')],
   pytorch: { layer: 'MaskedScatter', autocast: 'widest' },
   runner: noRule.unwritten,
-  infer: (context) => {
-    const input = context.inputType(0);
-    return input === undefined ? unknownBecause(context, 0) : single(input);
-  },
+  infer: (context) => inferLikeInput(context),
   dimensions: () => unknownMap('the mask says where each element of the source goes'),
   // PyTorch 2.13 tools/autograd/derivatives.yaml, `masked_scatter`: the mask, and the sizes of the source.
   cost: (context) => copyCost(context, { saved: [savedInput(1)] }),
