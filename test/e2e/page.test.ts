@@ -10,38 +10,8 @@ import { type Browser, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeReport, type ReportResult } from '../../server/src/protocol.ts';
 import { startTestServer } from '../lsp/testServer.ts';
+import { themeColours } from '../support/themeColours.ts';
 import { readSetting } from './harness/setting.ts';
-
-/** Colours of VS Code 1.91, as it hands them to a page. */
-const themes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  light: themeOf('#ffffff', '#3b3b3b', '#3b3b3b', '#e51400 #1a85ff #bf8803 #d18616 #388a34 #652d90'),
-  dark: themeOf('#1f1f1f', '#cccccc', '#9d9d9d', '#f14c4c #3794ff #cca700 #d18616 #89d185 #b180d7'),
-  'high contrast': themeOf(
-    '#000000',
-    '#ffffff',
-    '#ffffffb3',
-    '#f48771 #3794ff #ffd370 #d18616 #89d185 #b180d7',
-    '#6fc3df',
-  ),
-  'high contrast light': themeOf(
-    '#ffffff',
-    '#292929',
-    '#292929',
-    '#b5200d #1a85ff #895503 #0f4a85 #374e06 #652d90',
-    '#0f4a85',
-  ),
-};
-
-function themeOf(ground: string, text: string, quiet: string, charts: string, border?: string) {
-  const names = ['red', 'blue', 'yellow', 'orange', 'green', 'purple'];
-  return {
-    'editor-background': ground,
-    foreground: text,
-    descriptionForeground: quiet,
-    ...Object.fromEntries(charts.split(' ').map((colour, index) => [`charts-${names[index]}`, colour])),
-    ...(border === undefined ? {} : { contrastBorder: border }),
-  };
-}
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const spec = readFileSync(resolve(import.meta.dirname, '../../samples/gpt2.layers.yaml'), 'utf8');
@@ -82,14 +52,14 @@ afterAll(() => browser.close());
 async function show(name: string, theme: string, width: number): Promise<Page> {
   const page = await browser.newPage({ viewport: { width, height: 900 }, bypassCSP: true });
   await page.setContent(pages.get(name) ?? '');
-  const variables = Object.entries(themes[theme] ?? {}).map(([key, value]) => `--vscode-${key}: ${value};`);
+  const variables = Object.entries(themeColours[theme] ?? {}).map(([key, value]) => `--vscode-${key}: ${value};`);
   // What is not laid out yet has no width that could be too large.
   const whole = 'figure, .rows { content-visibility: visible !important; contain: none !important; }';
   await page.addStyleTag({ content: `:root { ${variables.join(' ')} } ${whole}` });
   return page;
 }
 
-describe.each(Object.keys(themes))('in %s', (theme) => {
+describe.each(Object.keys(themeColours))('in %s', (theme) => {
   it.each(['report', 'scaling'])('axe finds nothing in the page of the %s', async (name) => {
     const page = await show(name, theme, 1280);
     await page.addScriptTag({ content: axe });

@@ -4,18 +4,18 @@
  */
 
 /** Of the curves after the first. */
-const curves = ['orange', 'green', 'purple', 'red', 'yellow'] as const;
+const curves = ['orange', 'green', 'purple', 'red', 'cyan'] as const;
 
-const names = ['blue', 'purple', 'green', 'orange', 'red', 'yellow'] as const;
+const names = ['blue', 'purple', 'green', 'orange', 'red'] as const;
 
 const light = {
   blue: '#3572c6',
   purple: '#8250c4',
   green: '#2d8a4e',
-  orange: '#c4671b',
-  red: '#c0392b',
-  yellow: '#a98500',
-  grey: '#8b949e',
+  orange: '#d07a1a',
+  red: '#b8202e',
+  cyan: '#0aa2ad',
+  grey: '#6e7781',
   text: '#1f2328',
   quiet: '#59636e',
   ground: '#ffffff',
@@ -25,10 +25,10 @@ const dark: typeof light = {
   blue: '#6ba4f8',
   purple: '#b48cf2',
   green: '#5cbf7e',
-  orange: '#f0a05a',
-  red: '#f47a6e',
-  yellow: '#e3c04f',
-  grey: '#7d8590',
+  orange: '#f2a945',
+  red: '#f4636e',
+  cyan: '#35c9d2',
+  grey: '#97a0ab',
   text: '#e6edf3',
   quiet: '#9aa4af',
   ground: '#15191f',
@@ -45,6 +45,8 @@ const colourStyle = `
 @media print { :root { ${defaults(light)} } }
 :root {
 ${names.map((name) => `--${name}: var(--vscode-charts-${name}, var(--default-${name}));`).join('\n')}
+/* Not the yellow of charts: in the editor's own themes it is nearly their orange. */
+--cyan: var(--vscode-terminal-ansiCyan, var(--default-cyan));
 --grey: var(--vscode-descriptionForeground, var(--default-grey));
 --text: var(--vscode-foreground, var(--default-text));
 --quiet: var(--vscode-descriptionForeground, var(--default-quiet));
@@ -83,13 +85,13 @@ ${curves.map((colour, index) => `.chart .band-${index + 1} { fill: var(--${colou
 .chart .idle { fill: var(--ground); fill-opacity: .72; stroke: none; pointer-events: none; }
 .chart .idle-key { fill: var(--grey); fill-opacity: .3; }
 .chart .message { fill: var(--orange); }
-.chart .input { fill: var(--yellow); }
-.chart .runtime { fill: var(--text); fill-opacity: .28; }
+.chart .input { fill: var(--cyan); }
+.chart .runtime { fill: var(--text); fill-opacity: .35; }
 .chart .parameters { fill: var(--blue); }
 .chart .gradients { fill: var(--purple); }
 .chart .state { fill: var(--green); }
 .chart .activations { fill: var(--orange); }
-.chart .workspace { fill: var(--yellow); }
+.chart .workspace { fill: var(--cyan); }
 .chart .buffers { fill: var(--grey); }
 .chart .wait-ground { fill: var(--red); fill-opacity: .35; }
 .chart .stripe { fill: var(--red); stroke: none; }

@@ -56,7 +56,7 @@ ${layerRowsScript}
     copy.setAttribute('height', height);
     const colours = getComputedStyle(document.documentElement);
     const style = document.createElementNS(chart.namespaceURI, 'style');
-    const set = ['blue', 'purple', 'green', 'orange', 'red', 'yellow', 'grey', 'text', 'quiet', 'ground', 'outline']
+    const set = ['blue', 'purple', 'green', 'orange', 'red', 'cyan', 'grey', 'text', 'quiet', 'ground', 'outline']
       .map((each) => '--' + each + ':' + colours.getPropertyValue('--' + each) + ';')
       .join('');
     style.textContent = document.querySelector('style').textContent + ':root{' + set + '}';
