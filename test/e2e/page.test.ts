@@ -52,7 +52,9 @@ afterAll(() => browser.close());
 async function show(name: string, theme: string, width: number): Promise<Page> {
   const page = await browser.newPage({ viewport: { width, height: 900 }, bypassCSP: true });
   await page.setContent(pages.get(name) ?? '');
-  const variables = Object.entries(themeColours[theme] ?? {}).map(([key, value]) => `--vscode-${key}: ${value};`);
+  const variables = Object.entries(themeColours[theme] ?? {}).map(
+    ([key, value]) => `--vscode-${key}: ${value};`,
+  );
   // What is not laid out yet has no width that could be too large.
   const whole = 'figure, .rows { content-visibility: visible !important; contain: none !important; }';
   await page.addStyleTag({ content: `:root { ${variables.join(' ')} } ${whole}` });
@@ -98,6 +100,22 @@ it.each(['report', 'scaling'])('charts are read without scrolling beside a text:
     // Letters of 12 units are not drawn smaller than ten pixels.
     expect((12 * width) / units).toBeGreaterThanOrEqual(10);
   }
+  await page.close();
+});
+
+it.each([
+  ['report', 420],
+  ['report', 440],
+  ['report', 620],
+  ['scaling', 420],
+  ['scaling', 440],
+  ['scaling', 620],
+] as const)('tables of the %s are read without scrolling sideways at %i pixels', async (name, width) => {
+  const page = await show(name, 'light', width);
+  const cut = await page.evaluate<readonly string[]>(
+    `[...document.querySelectorAll('table, .wide')].filter((each) => each.scrollWidth > each.clientWidth).map((each) => each.className + ' ' + each.scrollWidth)`,
+  );
+  expect(cut).toEqual([]);
   await page.close();
 });
 

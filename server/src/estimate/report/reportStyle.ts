@@ -80,7 +80,17 @@ ${['time', 'saved', 'parameters', 'exposed'].map((name) => `#show-modules-${name
   .curve-points :is(th, td) { padding-right: .4rem; }
 }
 @media screen and (max-width: 48rem) { table { font-size: .87em; } th, td { padding-right: .4rem; } }
-@media screen and (max-width: 40rem) { table { display: block; overflow-x: auto; } table.compared { display: table; } .layers .name { min-width: 8rem; } }
+@media screen and (max-width: 40rem) {
+  table { display: block; overflow-x: auto; } table:is(.compared, .layers) { display: table; } .layers .name { min-width: 8rem; }
+  /* A row of a curve becomes four columns of two or three cells, below heads in the same order. */
+  .curve-points tr { display: grid; grid-auto-flow: column; grid-template: auto auto / 3.6rem; grid-auto-columns: minmax(0, 1fr); border-bottom: 1px solid var(--edge); padding: .2rem 0; }
+  .curve-points tr:has(> :nth-child(9)) { grid-template-rows: auto auto auto; }
+  .curve-points :is(th, td) { border: 0; padding-bottom: 0; } .curve-points :is(th, td):last-child { min-width: 0; text-align: right; }
+  .curve-points td:first-child { font-weight: 600; } .curve-points .number { white-space: normal; } .curve-points thead th { position: static; }
+}
+/* The time beside a bar says the same. */
+@media screen and (max-width: 32rem) { .layers .bar { display: none; } }
+@media screen and (max-width: 25rem) { table.layers { display: block; } }
 @media print {
   body { margin: 0; padding: 0; font-size: 10px; } figure, .rows { content-visibility: visible; } .tools, .save, .more, #what-if, #modules > label { display: none; } thead th { position: static; }
   figure, tr, .glance > div { break-inside: avoid; } rect, circle, path { print-color-adjust: exact; }
