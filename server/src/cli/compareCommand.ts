@@ -4,8 +4,9 @@ import { basename, dirname, join } from 'node:path';
 import { compareLayers } from '../estimate/report/compareReports.ts';
 import { comparisonPage } from '../estimate/report/comparisonPage.ts';
 import { makeReport } from '../estimate/report/makeReport.ts';
-import { comparisonTable, type SideNames } from '../estimate/report/renderComparison.ts';
+import { comparisonTable } from '../estimate/report/renderComparison.ts';
 import type { Report } from '../estimate/report/report.ts';
+import { type SideNames, sideNames } from '../estimate/report/sideNames.ts';
 import type { Issue } from '../model/issue.ts';
 import type { ComparedFile, ComparisonArguments } from './comparisonArguments.ts';
 import {
@@ -41,7 +42,8 @@ export async function runCompareCommand(given: Given): Promise<number> {
   }
 }
 
-async function compareSides(given: Given, before: ComparedFile, names?: SideNames): Promise<number> {
+/** `revisions` are what the sides are called where they are one file at two times. */
+async function compareSides(given: Given, before: ComparedFile, revisions?: SideNames): Promise<number> {
   const one = await costSide(before);
   const other = await costSide(given.right);
   if (typeof one !== 'number') printIssues(before.file, withoutDimensionsOf(one, other));
@@ -49,17 +51,17 @@ async function compareSides(given: Given, before: ComparedFile, names?: SideName
   if (typeof one === 'number') return one;
   if (typeof other === 'number') return other;
   const [left, right] = [one.report, other.report];
+  const names = revisions ?? sideNames(left, right, { left: before.file, right: given.right.file });
   if (!printOrWrite(given.output, render[given.format](left, right, names))) return 1;
   return one.status === 0 ? other.status : one.status;
 }
 
-const render: Readonly<Record<Given['format'], (left: Report, right: Report, names?: SideNames) => string>> =
-  {
-    table: comparisonTable,
-    json: (left, right) =>
-      `${JSON.stringify({ left, right, layers: compareLayers(left, right).layers }, null, 2)}\n`,
-    html: comparisonPage,
-  };
+const render: Readonly<Record<Given['format'], (left: Report, right: Report, names: SideNames) => string>> = {
+  table: comparisonTable,
+  json: (left, right) =>
+    `${JSON.stringify({ left, right, layers: compareLayers(left, right).layers }, null, 2)}\n`,
+  html: comparisonPage,
+};
 
 interface Side {
   readonly report: Report;

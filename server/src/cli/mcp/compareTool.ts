@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import { comparisonTable } from '../../estimate/report/renderComparison.ts';
+import { sideNames } from '../../estimate/report/sideNames.ts';
 import { costGiven } from './costGiven.ts';
 import { modelPath } from './modelPath.ts';
 import { scenarioSchema } from './scenarioSchema.ts';
@@ -20,6 +21,7 @@ export const compareTool = toolOf({
     if (typeof one === 'string') return wrong(`left: ${one}`);
     const other = await costGiven(right.file, right.scenario);
     if (typeof other === 'string') return wrong(`right: ${other}`);
-    return { text: comparisonTable(one.report, other.report) };
+    const names = sideNames(one.report, other.report, { left: left.file, right: right.file });
+    return { text: comparisonTable(one.report, other.report, names) };
   },
 });

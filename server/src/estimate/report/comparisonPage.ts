@@ -4,8 +4,9 @@ import { escapeHtml } from '../../model/escapeHtml.ts';
 import type { Column } from './columns.ts';
 import { describeScenario } from './describeScenario.ts';
 import { wholePage } from './html.ts';
-import { comparedLayers, comparedTotals, type SideNames } from './renderComparison.ts';
+import { comparedLayers, comparedTotals } from './renderComparison.ts';
 import type { Report } from './report.ts';
+import { type SideNames, sideNames } from './sideNames.ts';
 import { describeModel } from './summary.ts';
 
 /** Layers that a person reads; more are for a program. */
@@ -15,7 +16,7 @@ const mostLayers = 100;
 export function comparisonPage(
   left: Report,
   right: Report,
-  names: SideNames = namesOf(left, right),
+  names: SideNames = sideNames(left, right),
   nonce = 'layercost',
 ): string {
   const totals = comparedTotals(left, right, names);
@@ -46,12 +47,6 @@ ${[layers.less === '' ? '' : `${layers.less}.`, layers.alone]
 
 const titleOf = ({ model }: Report, { left, right }: SideNames): string =>
   model.name === right ? `${left} and ${right}` : `${model.name}: ${left} and ${right}`;
-
-/** Two models are told apart by their names, two scenarios of one by their sides. */
-const namesOf = (left: Report, right: Report): SideNames =>
-  left.model.name === right.model.name
-    ? { left: 'left', right: 'right' }
-    : { left: left.model.name, right: right.model.name };
 
 function tableOf(columns: readonly Column[], rows: readonly (readonly string[])[]): string {
   const kinds = columns.map(({ align }) => (align === 'right' ? ' class="number"' : ''));

@@ -28,29 +28,39 @@ export function describeJob(scenario: ReportScenario, batchDimension: string | n
   return `${scenario.cluster}: ${[batch, ...jobParts(scenario, batchDimension)].join(', ')}`;
 }
 
-function jobParts(scenario: ReportScenario, batchDimension: string | null): readonly string[] {
+const jobParts = (scenario: ReportScenario, batchDimension: string | null): readonly string[] =>
+  describeParts(scenario, batchDimension).map(([, text]) => text);
+
+/** What is said of a scenario beside its devices and batch, each by what it is about. */
+export function describeParts(
+  scenario: ReportScenario,
+  batchDimension: string | null,
+): readonly (readonly [string, string])[] {
+  const { mode, past, checkpoint, parallel, loss, freeze, lora, measuredStep } = scenario;
   const dimensions = Object.entries(scenario.dimensions)
     .filter(([name]) => name !== batchDimension)
-    .map(([name, value]) => `${name} = ${value}`);
-  return [
+    .map(([name, value]) => [name, `${name} = ${value}`] as const);
+  const isTraining = mode === 'training';
+  // In inference a framework matters by its options only.
+  const hasFramework = isTraining || scenario.frameworkOptions !== undefined;
+  const parts: readonly (readonly [string, string | undefined])[] = [
     ...dimensions,
-    scenario.precision,
-    ...(scenario.mode === 'training' ? [scenario.optimizer] : []),
-    // In inference a framework matters by its options only.
-    ...(scenario.mode === 'training' || scenario.frameworkOptions !== undefined
-      ? [frameworkText(scenario)]
-      : []),
-    scenario.mode,
-    ...(scenario.past === undefined ? [] : [`decode after ${formatCount(scenario.past)} tokens`]),
-    ...(scenario.checkpoint === undefined ? [] : [`checkpoint ${scenario.checkpoint}`]),
-    ...(scenario.parallel === undefined ? [] : [parallelText(scenario.parallel)]),
-    ...(scenario.loss === undefined ? [] : [`loss ${scenario.loss}`]),
-    ...(scenario.freeze === undefined ? [] : [`frozen ${scenario.freeze.join(' ')}`]),
-    ...(scenario.lora === undefined ? [] : [loraText(scenario.lora)]),
-    ...(scenario.measuredStep === undefined
-      ? []
-      : [`measured step ${formatTime(seconds(scenario.measuredStep))}`]),
+    ['precision', scenario.precision],
+    ['optimizer', isTraining ? scenario.optimizer : undefined],
+    ['framework', hasFramework ? frameworkText(scenario) : undefined],
+    ['mode', mode],
+    ['decoding', past === undefined ? undefined : `decode after ${formatCount(past)} tokens`],
+    ['checkpointing', checkpoint && `checkpoint ${checkpoint}`],
+    ['parallel layout', parallel && parallelText(parallel)],
+    ['given loss', loss && `loss ${loss}`],
+    ['frozen layers', freeze && `frozen ${freeze.join(' ')}`],
+    ['LoRA', lora && loraText(lora)],
+    [
+      'measured step',
+      measuredStep === undefined ? undefined : `measured step ${formatTime(seconds(measuredStep))}`,
+    ],
   ];
+  return parts.flatMap(([about, text]) => (text === undefined ? [] : [[about, text] as const]));
 }
 
 /** `LoRA of rank 16 (q_proj v_proj)`. */

@@ -8,19 +8,14 @@ import { type Column, layoutColumns } from './columns.ts';
 import { type ComparedLayer, compareLayers, compareTotals } from './compareReports.ts';
 import { describeScenario } from './describeScenario.ts';
 import type { Report } from './report.ts';
+import { type SideNames, sideNames } from './sideNames.ts';
 import { describeModel } from './summary.ts';
-
-/** What the sides are called: `left` and `right`, or a revision and `now`. */
-export interface SideNames {
-  readonly left: string;
-  readonly right: string;
-}
 
 /** `most` layers at most: more are for a program to read. */
 export function comparisonTable(
   left: Report,
   right: Report,
-  names: SideNames = { left: 'left', right: 'right' },
+  names: SideNames = sideNames(left, right),
   most = 10,
 ): string {
   const totals = comparedTotals(left, right, names);
