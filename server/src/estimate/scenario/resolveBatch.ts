@@ -2,6 +2,7 @@
 
 import type { ModelAnalysis } from '../../analysis/modelAnalysis.ts';
 import { counted } from '../../model/counted.ts';
+import { formatCount } from '../../model/format.ts';
 import type { ScenarioRequest } from '../../model/scenario.ts';
 import { first, type Report } from './scenarioReport.ts';
 
@@ -122,8 +123,13 @@ export function reportIdlePasses(
   report: Report,
 ): void {
   if (globalBatch === undefined || globalBatch >= passes) return;
-  const among = passes === gpus ? `${gpus} GPUs` : `${passes / copies} passes of ${copies} GPUs`;
-  const fewer = passes === gpus ? 'GPUs' : 'passes or GPUs';
+  const sharers =
+    copies === gpus
+      ? counted(gpus, 'GPU')
+      : `${formatCount(copies)} ${copies === 1 ? 'copy' : 'copies'} of the model`;
+  const isOnePass = passes === copies;
+  const among = isOnePass ? sharers : `${formatCount(passes / copies)} passes of ${sharers}`;
+  const fewer = isOnePass ? 'GPUs' : 'passes or GPUs';
   const message = `A batch of ${globalBatch} over ${among} leaves ${passes - globalBatch} of them without a sample; use fewer ${fewer} or a larger batch`;
   report('warning', 'scenario/invalid', message, 'globalBatch');
 }
