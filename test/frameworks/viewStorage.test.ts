@@ -121,3 +121,31 @@ test('a whole of which parts are viewed as no view of it can show is laid out in
   expect([...kept.laidOut]).toEqual([]);
   expect(kept.storage(kept.last)).toBe('x');
 });
+
+/**
+ * `contiguous()`, which archives and unoptimized exports write as an Identity: a copy where the tensor does not lie in order
+ * (aten/src/ATen/native/TensorProperties.cpp, `contiguous`). Strides of [2, 4, 6, 8].
+ */
+test('an Identity of what does not lie in order is a copy in order', () => {
+  const turned = viewsOf('t: transpose(x, 1, 2); Identity()');
+  expect([...turned.laidOut]).toEqual([turned.last]);
+  expect(turned.storage(turned.last)).toBe(turned.last);
+  expect(turned.layout(turned.last)?.strides).toEqual([192, 48, 8, 1]);
+  // In order, channels last, or outside autograd it is the tensor itself.
+  for (const program of [
+    'r: reshape(x, (2, 4, 6, 8)); Identity()',
+    't: permute(x, 0, 3, 1, 2); Identity()',
+    't: transpose(x, 1, 2); detach()',
+  ]) {
+    const kept = viewsOf(program);
+    expect([[...kept.laidOut], kept.storage(kept.last)]).toEqual([[], 'x']);
+  }
+  // Fused attention lays its result out as the query lies, so that tokens are put first by a copy.
+  const attention: Questions['attention'] = ({ type, inputs: [query = ''] }) =>
+    type === 'Relu' ? { query, value: query, mask: undefined } : undefined;
+  const given = 't: transpose(x, 1, 2); i: Identity(); a: relu(i); back: transpose(a, 1, 2); Identity()';
+  expect(viewsOf(given, { attention }).laidOut.size).toBe(2);
+  expect(
+    viewsOf(given.replace('; i: Identity()', '').replace('(i)', '(t)'), { attention }).laidOut.size,
+  ).toBe(0);
+});

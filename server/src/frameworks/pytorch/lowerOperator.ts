@@ -112,9 +112,9 @@ function lowerTranspose(
   groups: ReadonlyMap<number, FusedGroup>,
 ): LoweredOperator {
   const { operator, type, environment } = typed;
-  const { training, mode, layout } = step;
+  const { training, mode } = step;
   const view = { ...absorbed(type), view: true };
-  const { forward, backward } = copiesOfTransposed(training, layout, operator, groups);
+  const { forward, backward } = copiesOfTransposed(training, step, operator, groups);
   const copy = copyInOrder(step, operator.outputs[0] ?? '', environment);
   const copies = (count: number): readonly KernelWork[] => Array.from({ length: count }, () => copy).flat();
   return {

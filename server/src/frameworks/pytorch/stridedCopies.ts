@@ -33,11 +33,14 @@ export interface StridedCopies {
 
 /**
  * Operators of `groups` are one kernel each, which takes strides; what is folded is never copied. What a layer normalization copies is
- * its own (`lowerOperator.ts`).
+ * its own, and so is what `contiguous()` copies (`lowerOperator.ts`), behind which gradients lie in order.
  */
 export function copiesOfTransposed(
   training: TrainingGraph,
-  layout: (name: string) => Strided | undefined,
+  {
+    layout,
+    laidOut,
+  }: { readonly layout: (name: string) => Strided | undefined; readonly laidOut: ReadonlySet<string> },
   operator: Operator,
   groups: ReadonlyMap<number, FusedGroup>,
 ): StridedCopies {
@@ -51,7 +54,8 @@ export function copiesOfTransposed(
   if (sizes === undefined || order === undefined || given === undefined) return { forward: 0, backward: 0 };
   let reshaped = 0;
   let forward = 0;
-  for (const { consumer, name } of readersOf(training, output)) {
+  for (const { consumer, name } of readersOf(training, output, laidOut)) {
+    if (consumer.type === 'Identity') reshaped += 1;
     if (groups.has(consumer.index)) continue;
     const target = shapeRead(training, consumer, name);
     if (target === undefined) continue;
@@ -74,13 +78,18 @@ interface Reader {
   readonly name: string;
 }
 
-/** What reads a tensor as it lies; unoptimized exports write `contiguous()` and `clone()` as an Identity between. */
-function readersOf(training: TrainingGraph, name: string): readonly Reader[] {
+/** What reads a tensor, behind an Identity too; one that gives a value of `laidOut` reads it itself. */
+function readersOf(
+  training: TrainingGraph,
+  name: string,
+  laidOut: ReadonlySet<string> = new Set(),
+): readonly Reader[] {
   const { operators, values } = training.analysis.graph;
   return (values.get(name)?.consumers ?? []).flatMap((index): readonly Reader[] => {
     const consumer = itemAt(operators, index);
-    return consumer.type === 'Identity'
-      ? readersOf(training, consumer.outputs[0] ?? '')
+    const [output = ''] = consumer.outputs;
+    return consumer.type === 'Identity' && !laidOut.has(output)
+      ? readersOf(training, output, laidOut)
       : [{ consumer, name }];
   });
 }

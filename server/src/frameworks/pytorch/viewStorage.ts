@@ -29,7 +29,7 @@ export interface ViewStorage {
   readonly layout: (name: string) => Strided | undefined;
   /** Indices of reshapes and casts that write their result, because nothing else can show it. */
   readonly copies: ReadonlySet<number>;
-  /** What is written out in order although a view would show it: `contiguous()`, which files do not keep. */
+  /** What is written out in order although a view would show it: `contiguous()`, which not all files keep. */
   readonly laidOut: ReadonlySet<string>;
 }
 
@@ -123,6 +123,10 @@ function followViews(
     }
     const to = training.tensors.get(output)?.dimensions;
     if (from === undefined || to === undefined) continue;
+    if (isLaidOut(training, operator, from)) {
+      laidOut.add(output);
+      continue;
+    }
     const seen = viewOf(graph, operator, from, to) ?? keysAsGiven(training, operator, from);
     if (seen === undefined) {
       const part = producerOf(graph, source);
@@ -153,6 +157,16 @@ interface ViewQuestions {
   /** Whether images that an operator makes lie channels last. */
   readonly liesLast: (name: string) => boolean;
 }
+
+/**
+ * Whether an operator is `contiguous()` of what does not lie in order: archives and unoptimized exports write an Identity. What leaves
+ * autograd is none, and images that lie channels last are taken through other calls.
+ */
+const isLaidOut = ({ analysis }: TrainingGraph, { type, outputs }: Operator, from: Strided): boolean =>
+  type === 'Identity' &&
+  !liesInOrder(from) &&
+  !suggestsChannelsLast(from) &&
+  analysis.graph.values.get(outputs[0] ?? '')?.isDetached !== true;
 
 /** Images of [images, channels, rows, columns], the channels of a pixel side by side. */
 const channelsLastOf = ([images = 1, channels = 1, rows = 1, columns = 1]: readonly number[]): Strided =>

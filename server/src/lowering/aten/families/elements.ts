@@ -202,13 +202,19 @@ const detach: LowerAten = (call) => {
 
 /**
  * A copy. It is its own where it is of what is stored, or of a part: what keeps the copy does not keep the whole that the part views. Of
- * what is computed, a clone mostly lays it out in order, which how tensors lie shows.
+ * what is computed, a clone mostly lays it out in order.
  */
 const copiedWhole: LowerAten = (call) => {
   const self = call.tensor('self');
   if (self !== undefined && call.isStored(self)) return call.emit('Identity', [self]);
   const isOwn = rankOf(self) > 0 && call.isPart('self');
-  return self && (isOwn ? call.emit('Concat', [self], { axis: int(0) }) : [self]);
+  return isOwn ? call.emit('Concat', [self], { axis: int(0) }) : laidOut(call);
+};
+
+/** A tensor in order: a copy of a view that does not lie so, which how tensors lie shows, and otherwise the tensor itself. */
+const laidOut: LowerAten = (call) => {
+  const self = call.tensor('self');
+  return self && (call.isView('self') ? call.emit('Identity', [self]) : [self]);
 };
 
 /**
@@ -281,7 +287,8 @@ export const elementOperators: Readonly<Record<string, LowerAten>> = {
   ...each(['to.dtype_layout', '_to_copy.default'], converted),
   'clone.default': copiedWhole,
   ...each(['copy_.default', 'copy.default', 'fill_.Tensor', 'fill.Tensor'], copied),
-  ...each(['alias.default', 'contiguous.default'], same),
+  'alias.default': same,
+  'contiguous.default': laidOut,
   ...each(
     [
       'fake_quantize_per_tensor_affine.default',
