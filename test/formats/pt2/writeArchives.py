@@ -179,7 +179,7 @@ class Calls(torch.nn.Module):
             t.complex(x, x).real, t.complex(x, x).angle(), t.complex(x, x).conj(), t.fft.rfft(x), t.fft.irfft(t.complex(x, x)), t.fft.fft2(t.complex(x, x)), t.fft.fft(x), t.fft.fftn(x), t.fft.rfft2(x), x * 1j,
             t.fft.rfftn(x), t.stft(x.flatten(1), 4, 2, window=first[0, :4], return_complex=True), t.diagonal(x, 1, 0, 2), first.diagonal(), t.diag_embed(x), x.as_strided((2, 3), (1, 2), 4),
             t.randperm(5), F.cosine_similarity(x, x[:1], -1), t.cdist(x, x), t.cdist(image.flatten(1, 2), image.flatten(1, 2)), F.pdist(first), t.histc(first, 5), F.bilinear(x, x, volume[0, 0, :, :, :6]),
-            x.transpose(0, 1).contiguous(), t._is_all_true(x > 0), t._is_any_true(x > 0), t.fill(x, first[0, 0]), t.empty_like(x).fill_(first[0, 0]),
+            x.transpose(0, 1).contiguous(), mask.clone().__ior__(mask), mask.clone().__iand__(mask), mask.clone().__ixor__(mask), x.index_put((mask,), first[0]), t._is_all_true(x > 0), t._is_any_true(x > 0), t.fill(x, first[0, 0]), t.empty_like(x).fill_(first[0, 0]),
         ]
         return tuple(results)
 

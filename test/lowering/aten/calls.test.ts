@@ -55,7 +55,10 @@ function compare(program: ExportedProgram, node: AtenNode): readonly [string, st
       ? written(type.elementType, type.shape)
       : 'unknown';
   });
-  const declared = model.graph.valueInfos.length === 0 ? [] : ['not inferred'];
+  // A size that only data decides has the name that the archive gives it.
+  const isOpen = ({ type }: (typeof model.graph.valueInfos)[number]): boolean =>
+    type?.kind === 'tensor' && type.shape?.some((size) => typeof size !== 'number') === true;
+  const declared = model.graph.valueInfos.every(isOpen) ? [] : ['not inferred'];
   const given = node.outputs.flatMap((name) => program.graph.tensors.get(name) ?? []);
   const expected = given.map(({ elementType, shape }) => written(elementType, shape));
   return [[...own, ...unknown, ...declared].join(', '), expected.slice(0, own.length).join(', ')];

@@ -5,7 +5,9 @@ import { analyzeOnnx } from '../../../server/src/analysis/analyzeOnnx.ts';
 import { parseDimension } from '../../../server/src/analysis/parseDimension.ts';
 import type { AtenArgument, AtenNode, ExportedProgram } from '../../../server/src/formats/pt2/syntax.ts';
 import { lowerAten } from '../../../server/src/lowering/aten/lowerAten.ts';
+import { printDimension } from '../../../server/src/model/dimension.ts';
 import type { ElementType } from '../../../server/src/model/elementType.ts';
+import { isKnownShape } from '../../../server/src/model/graph.ts';
 
 const node = (target: string, output: string, given: Readonly<Record<string, string>>): AtenNode => ({
   target: `torch.ops.aten.${target}`,
@@ -21,7 +23,7 @@ const node = (target: string, output: string, given: Readonly<Record<string, str
 });
 
 function program(
-  tensors: Readonly<Record<string, readonly [ElementType, readonly number[]]>>,
+  tensors: Readonly<Record<string, readonly [ElementType, readonly (number | string)[]]>>,
   parameters: readonly string[],
   inputs: readonly string[],
   nodes: readonly AtenNode[],
@@ -405,7 +407,7 @@ test('a call whose operand is nowhere is unknown, and an issue names it', () => 
   ]);
 });
 
-const types = (given: ExportedProgram): readonly string[] => {
+const typesOf = (given: ExportedProgram): readonly string[] => {
   const { model, structure } = lower(given);
   return analyzeOnnx(model, structure).graph.operators.map(({ type }) => type);
 };
@@ -430,11 +432,11 @@ const decomposed = (target: string): ExportedProgram =>
   );
 
 test('`alias` of a decomposed program is the `detach` of the model', () => {
-  expect(types(decomposed('relu.default'))).toEqual(['Gemm', 'Identity', 'Relu']);
+  expect(typesOf(decomposed('relu.default'))).toEqual(['Gemm', 'Identity', 'Relu']);
   expect(lower(decomposed('relu.default')).structure.detached?.size).toBe(1);
   expect(codes(decomposed('relu.default'))).toEqual(['pt2/decomposed']);
   // No decomposition leaves `contiguous`, which copies a view where it does not lie in order.
-  expect(types(decomposed('contiguous.default'))).toEqual(['Gemm', 'Identity']);
+  expect(typesOf(decomposed('contiguous.default'))).toEqual(['Gemm', 'Identity']);
   expect(lower(decomposed('contiguous.default')).structure.detached?.size ?? 0).toBe(0);
   expect(codes(decomposed('contiguous.default'))).toEqual([]);
 });
@@ -477,8 +479,8 @@ test('a region of autocast casts the operands of products, and of losses back', 
       ],
     },
   });
-  expect(types(region(true))).toEqual(['Cast', 'Cast', 'Gemm', 'Cast', 'Exp']);
-  expect(types(region(false))).toEqual(['Gemm', 'Exp']);
+  expect(typesOf(region(true))).toEqual(['Cast', 'Cast', 'Gemm', 'Cast', 'Exp']);
+  expect(typesOf(region(false))).toEqual(['Gemm', 'Exp']);
 });
 
 test('a function with a backward of its own is named', () => {
@@ -644,4 +646,79 @@ test.each<[string, string, Readonly<Record<string, AtenArgument>>, readonly numb
   } as const;
   const { model } = lower(program(types, [], ['x'], calls, ['y']));
   expect(model.graph.nodes.filter(({ type }) => type === 'Concat')).toHaveLength(copies);
+});
+
+/** `x[mask] = values`, as `torch.Tensor.index_put` documents it: one number, one row for all, or rows in their order. */
+test.each<[string, readonly number[], string, readonly number[]]>([
+  ['one number', [], 'Where', [2, 8]],
+  ['one row for all', [4], 'Where', [2, 8]],
+  ['a list of one row', [1, 4], 'Where', [2, 8]],
+  ['rows in their order', [5, 4], 'MaskedScatter', [2, 8]],
+  ['elements in their order', [7], 'MaskedScatter', [2, 8, 4]],
+])('%s where a mask holds', (_, values, type, mask) => {
+  const call: AtenNode = {
+    ...node('index_put_.default', 'y', { self: 'x', values: 'v' }),
+    arguments: new Map<string, AtenArgument>([
+      ['self', { kind: 'tensor', name: 'x' }],
+      ['indices', { kind: 'tensors', names: ['mask'] }],
+      ['values', { kind: 'tensor', name: 'v' }],
+    ]),
+  };
+  const types = {
+    x: ['float32', [2, 8, 4]],
+    mask: ['bool', mask],
+    v: ['float32', values],
+    y: ['float32', [2, 8, 4]],
+  } as const;
+  const given = program(types, [], ['x', 'mask', 'v'], [call], ['y']);
+  expect(typesOf(given).at(-1)).toBe(type);
+  expect(codes(given)).toEqual([]);
+});
+
+/** As many rows as a mask has: a size that no input has. `model.vision_model` of Idefics3 fills tensors of so many images. */
+test('a tensor is filled to a size that an earlier result has', () => {
+  const kept: AtenNode = {
+    ...node('index.Tensor', 'kept', {}),
+    arguments: new Map<string, AtenArgument>([
+      ['self', { kind: 'tensor', name: 'x' }],
+      ['indices', { kind: 'tensors', names: ['mask'] }],
+    ]),
+  };
+  const filled: AtenNode = {
+    ...node('ones.default', 'ones', {}),
+    arguments: new Map<string, AtenArgument>([['size', { kind: 'sizes', values: ['u0', 16] }]]),
+  };
+  const types = {
+    x: ['float32', [8, 16]],
+    mask: ['bool', [8]],
+    kept: ['float32', ['u0', 16]],
+    ones: ['float32', ['u0', 16]],
+    y: ['float32', ['u0', 16]],
+  } as const;
+  const sum: AtenNode = node('add.Tensor', 'y', { self: 'kept', other: 'ones' });
+  const { model, structure } = lower(program(types, [], ['x', 'mask'], [kept, filled, sum], ['y']));
+  const { graph } = analyzeOnnx(model, structure);
+  expect(graph.operators.filter(({ domain }) => domain !== '')).toEqual([]);
+  const type = graph.values.get(graph.outputs[0] ?? '')?.type;
+  expect(
+    type?.kind === 'tensor' && isKnownShape(type.shape) ? type.shape.map(printDimension) : undefined,
+  ).toEqual(['u0', '16']);
+});
+
+/** `mask |= other` of Python writes into `mask`. */
+test('what reads a mask after `|=` reads what was written', () => {
+  const types = {
+    x: ['bool', [4]],
+    y: ['bool', [4]],
+    or: ['bool', [4]],
+    not: ['bool', [4]],
+  } as const;
+  const calls = [
+    node('__ior__.Tensor', 'or', { self: 'x', other: 'y' }),
+    node('logical_not.default', 'not', { self: 'x' }),
+  ];
+  const { model } = lower(program(types, [], ['x', 'y'], calls, ['not']));
+  const [or, not] = model.graph.nodes;
+  expect([or?.type, not?.type]).toEqual(['Or', 'Not']);
+  expect(not?.inputs).toEqual(or?.outputs);
 });

@@ -1,6 +1,7 @@
 /** Lowers one call of a program: casts that autocast adds, the operators it becomes, and types that the archive says. */
 
 import type { AtenNode } from '../../formats/pt2/syntax.ts';
+import { isUnknown } from '../../model/dimension.ts';
 import type { Tensor } from '../layer-spec/layerDefinition.ts';
 import type { ProvidedCall } from '../providedStructure.ts';
 import { AtenCall } from './atenCall.ts';
@@ -31,7 +32,7 @@ export function lowerCall(
   const results = resultsOf(lowering, call, tensors).map((given, index) => {
     const type = types[index];
     const result = isDetachedIn(lowering, node, index) ? call.detach(given) : given;
-    const isKnown = type === undefined || result.shape !== undefined;
+    const isKnown = type === undefined || (result.shape !== undefined && !result.shape.some(isUnknown));
     return isKnown ? result : graph.declare(result.name, type.elementType, type.shape);
   });
   const provided = providedCall(node, values);

@@ -28,8 +28,9 @@ export function viewOf(node: AtenNode, index: number): View | undefined {
   return isInPlace(node) || inverses.has(name) ? { node, index, base: self.name } : undefined;
 }
 
-/** Such as `add_`: it writes into its first operand, and gives that. */
-export const isInPlace = ({ target }: AtenNode): boolean => /^torch\.ops\.aten\.[a-z]\w*_\./.test(target);
+/** Such as `add_`, or `__ior__` for `|=`: it writes into its first operand, and gives that. */
+export const isInPlace = ({ target }: AtenNode): boolean =>
+  /^torch\.ops\.aten\.(?:[a-z]\w*_|__i\w+__)\./.test(target);
 
 /**
  * The call that gives what is viewed after `written` took the place of the view; `undefined` where none is known. The write

@@ -47,6 +47,8 @@ export class GraphBuilder {
   private readonly constants = new Map<string, TensorLiteral>();
   private readonly inputs: OnnxValueInfo[] = [];
   private readonly declared: OnnxValueInfo[] = [];
+  /** Names of those with an open size, which may be one that no input has: how many entries of a mask are true. */
+  private readonly sized: string[] = [];
   private readonly types = new Map<string, ValueType>();
   private readonly suffixes = new Map<string, number>();
   private readonly contents = new Map<string, TensorContent>();
@@ -141,6 +143,7 @@ export class GraphBuilder {
   /** Gives a result the type that is known of it, although its operator is not. */
   declare(name: string, elementType: ElementType, shape: readonly Dimension[]): Tensor {
     const dimensions = shape.map((size) => (typeof size === 'number' ? size : printDimension(size)));
+    if (shape.some((size) => typeof size !== 'number')) this.sized.push(name);
     this.declared.push({ name, type: { kind: 'tensor', elementType, shape: dimensions } });
     return this.typed(name, { kind: 'tensor', elementType, shape });
   }
@@ -158,9 +161,9 @@ export class GraphBuilder {
     return this.typed(name, { kind: 'tensor', elementType, shape });
   }
 
-  /** An open size as a tensor of one element, read from an input that has it as an axis; `undefined` where none has. */
+  /** An open size as a tensor of one element, read from an input or a declared result that has it as an axis; `undefined` where none has. */
   sizeOf(size: Dimension): Tensor | undefined {
-    for (const { name } of this.inputs) {
+    for (const name of [...this.inputs.map((input) => input.name), ...this.sized]) {
       const type = this.types.get(name);
       if (type?.kind !== 'tensor' || !isKnownShape(type.shape)) continue;
       const axis = type.shape.findIndex((candidate) => equalDimensions(candidate, size));

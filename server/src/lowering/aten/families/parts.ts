@@ -170,13 +170,33 @@ const maskedScatter: LowerAten = (call) => {
   return given.includes(undefined) ? undefined : call.emitMany('MaskedScatter', given, 1, {}, ownDomain);
 };
 
-/** Where a mask holds, or at coordinates; values stand as the elements that they replace. */
+/**
+ * Rows of a tensor where a mask of its first axes holds: a number or one row for all of them, or rows in their order, of which only the
+ * step knows how many there are.
+ */
+function putWhere(
+  call: AtenCall,
+  { self, mask, values }: Readonly<Record<'self' | 'mask' | 'values', Tensor>>,
+): readonly Tensor[] | undefined {
+  const { shape } = values;
+  if (self.shape === undefined || mask.shape === undefined || shape === undefined) return undefined;
+  const inner = self.shape.length - mask.shape.length;
+  const axes = call.integers(Array.from({ length: inner }, (_, axis) => axis - inner));
+  const [held] = inner === 0 ? [mask] : call.emit('Unsqueeze', [mask, axes]);
+  if (shape.length <= inner || shape[0] === 1) return call.emit('Where', [held, values, self]);
+  const sizes = call.sizes(self.shape);
+  if (shape.length !== inner + 1 || sizes === undefined) return undefined;
+  const whole = inner === 0 ? [held] : call.emit('Expand', [held, sizes]);
+  return call.emitMany('MaskedScatter', [self, ...whole, values], 1, {}, ownDomain);
+}
+
 /** What is written at several places is one value for all where it has fewer axes. */
 function expandedTo(call: AtenCall, values: Tensor, shape: readonly Dimension[]): Tensor | undefined {
   const sizes = call.sizes(shape);
   return sizes && call.emit('Expand', [values, sizes])[0];
 }
 
+/** Where a mask holds, or at coordinates; values stand as the elements that they replace. */
 const indexPut: LowerAten = (call) => {
   const [self, values] = [call.tensor('self'), call.tensor('values')];
   const given = call.optionalList('indices') ?? [];
@@ -184,9 +204,10 @@ const indexPut: LowerAten = (call) => {
   const axes = given.flatMap((entry, axis) => (entry === undefined ? [] : [axis]));
   const [front] = axes;
   if (self === undefined || values === undefined || front === undefined) return undefined;
-  if (indices[0]?.elementType === 'bool') {
-    const isFill = indices.length === 1 && values.shape?.length === 0;
-    return isFill ? call.emit('Where', [indices[0], values, self]) : undefined;
+  const [first, ...others] = indices;
+  if (first?.elementType === 'bool') {
+    const isOne = others.length === 0 && front === 0 && !call.flag('accumulate', false);
+    return isOne ? putWhere(call, { self, mask: first, values }) : undefined;
   }
   const places = joined(call, indices);
   const count = (places?.shape?.length ?? 1) - 1;
