@@ -28,7 +28,7 @@ export function serverSaturated(step: EstimatedStep): readonly Finding[] {
       code: 'findings/server-saturated',
       severity: 'warning',
       layer: '',
-      message: `The busiest of ${server.servers} parameter ${server.servers === 1 ? 'server' : 'servers'} is busy for ${formatTime(seconds(busy))}, ${formatPercent(Math.min(1, busy / timeline.step))} of the step, serving ${nodes} nodes; GPUs compute for ${formatTime(seconds(computing))}. ${most < 1 ? 'One node alone keeps it busy' : `From ${most + 1} nodes on it limits the step`}${crowded ? `. It holds ${formatPercent(server.busiestShare)} of all bytes, because large tensors lie whole on one server` : ''}`,
+      message: `${server.servers === 1 ? 'The only parameter server' : `The busiest of ${server.servers} parameter servers`} is busy for ${formatTime(seconds(busy))}, ${formatPercent(Math.min(1, busy / timeline.step))} of the step, serving ${nodes} nodes; GPUs compute for ${formatTime(seconds(computing))}. ${most < 1 ? 'One node alone keeps it busy' : `From ${most + 1} nodes on it limits the step`}${crowded ? `. It holds ${formatPercent(server.busiestShare)} of all bytes, because large tensors lie whole on one server` : ''}`,
       fix: crowded
         ? 'Split large tensors over the servers (mxnet), or use all-reduce (horovod)'
         : `Use ${Math.ceil((server.servers * busy) / Math.max(computing, 1e-9))} servers or more, or use all-reduce (horovod)`,
