@@ -49,10 +49,11 @@ const totals = (step: EstimatedStep, { alone = 8, unknown = [], ...other }: Othe
   });
 
 const part: UnknownPart = {
+  operator: 'fc[0]',
   reason: 'operator Mystery is not known',
-  operators: [0],
-  layers: ['fc.0'],
-} as never;
+  since: null,
+  atMost: null,
+};
 
 /** Multiply-adds of a sample in one of eight layers of 1,024 × 1,024, as two operations each. */
 const ofLayer = 2 * 1024 * 1024;
@@ -311,7 +312,7 @@ describe('parts that only some steps have', () => {
       expect(totals(step).asynchronous).toEqual({
         staleness: 15,
         bound,
-        saturatesAt: expect.closeTo((own / (4 * time)) * 16, 6) as number,
+        saturatesAt: expect.closeTo((own / (4 * time)) * 16, 6),
       });
     }
   });
