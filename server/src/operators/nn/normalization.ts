@@ -268,7 +268,7 @@ const softmaxes = (['Softmax', 'LogSoftmax', 'Hardmax'] as const).map((type) =>
       const input = context.input(0);
       const output = context.output(0);
       if (input === undefined || output === undefined) return unknownShapeCost;
-      const rowLength = rowLengthOf(context, input);
+      const rowLength = softmaxRow(context, input);
       const forward = work({
         operations: 5 * input.elements,
         traffic: trafficOf(input, output),
@@ -412,6 +412,12 @@ export function normalizationCost(
     weight,
     saved: [normalized(context, output, kind.residual), ...(kind.statistics > 0 ? [statistics] : [])],
   });
+}
+
+/** Elements that are summed: those along the axis, before version 13 from there to the end. A scalar is one. */
+function softmaxRow({ int, opset }: CostContext, { dimensions }: BoundTensor): number {
+  if (opset < 13) return countElements(dimensions.slice(int('axis', 1)));
+  return dimensions.at(int('axis', -1)) ?? 1;
 }
 
 /** Elements from the attribute `axis` to the end: what one row of the kernel works on. */
