@@ -72,3 +72,35 @@ it('a later stage of a pipeline makes its masks, too', () => {
   const { shape } = shapeIn(stage, { attention: 'fused' });
   expect(shape && seen(shape)).toEqual({ causal: true, window: 512, mask: false });
 });
+
+/** Attention of four windows of two images each, written out, with a mask that the file stores. */
+const written = (mask: string, scores: string): string => `inputs: { x: "float32[8, 4, 49, 32]" }
+dims: { batch: 1 }
+layers:
+  - start: Linear(32, 32, bias=False)
+  - turned: transpose(start, -2, -1)
+  - products: matmul(start, turned)
+  - scores: reshape(products, (${scores}))
+  - mask: Buffer(${mask})
+  - masked: add(scores, mask)
+  - again: reshape(masked, (8, 4, 49, 49))
+  - weights: softmax(dim=-1)
+  - out: matmul(weights, start)
+`;
+
+it.each([
+  // What `is_causal=True` is exported as is one for all, or the same for each sample; that of each window, as Swin has it, is none.
+  ['49, 49', '8, 4, 49, 49', true],
+  ['1, 1, 49, 49', '8, 4, 49, 49', true],
+  ['8, 1, 49, 49', '8, 4, 49, 49', true],
+  ['1, 4, 1, 49, 49', '2, 4, 4, 49, 49', false],
+  ['4, 49, 49', '8, 4, 49, 49', false],
+  ['49, 1', '8, 4, 49, 49', false],
+])('of a stored mask of %s on scores of %s a kernel makes one itself: %s', (mask, scores, causal) => {
+  const { training, issues } = estimateModel(openLayerSpec(written(mask, scores), 'm.layers.yaml'), [
+    { cluster: 'dgx-h100', gpus: 1, precision: 'bf16' },
+  ]);
+  if (training === undefined) throw new Error(issues.map(({ message }) => message).join('\n'));
+  const { shape } = shapeIn(training, { attention: 'fused' });
+  expect(shape && seen(shape)).toEqual({ causal, window: undefined, mask: !causal });
+});

@@ -3,6 +3,7 @@
 import { sightOf } from '../../analysis/decoding/seesEarlierTokens.ts';
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import { producerOf } from '../../composites/flow.ts';
+import { countElements } from '../../model/countElements.ts';
 import type { FusedGroup } from './fusedGroups.ts';
 
 /**
@@ -17,8 +18,10 @@ export function hasFoldedTriangle(
   if (composite?.launchedAs !== 'one') return false;
   // No value has an empty name: what has no mask has no square either.
   const { mask = '', value = '' } = composite.roles;
-  const keys = training.tensors.get(value)?.dimensions.at(-2);
+  const { dimensions = [] } = training.tensors.get(value) ?? {};
+  const keys = dimensions.at(-2);
   if (keys === undefined || !isSquare(training, mask, keys)) return false;
+  if (!isForAll(training, mask, countElements(dimensions.slice(0, -3)))) return false;
   return isAsked === true ? isOfPositions(training, mask) : isStored(training, mask);
 }
 
@@ -43,6 +46,12 @@ export const isMadeOfPositions = (training: TrainingGraph, mask: string, keys: n
 function isSquare({ tensors }: TrainingGraph, name: string, keys: number): boolean {
   const [width, height, heads = 1] = tensors.get(name)?.dimensions.toReversed() ?? [];
   return width === keys && height === keys && keys > 1 && heads === 1;
+}
+
+/** The same for all samples, or written out for each; windows of an image have masks of their own. */
+function isForAll({ tensors }: TrainingGraph, name: string, samples: number): boolean {
+  const masks = countElements((tensors.get(name)?.dimensions ?? []).slice(0, -3));
+  return masks === 1 || masks === samples;
 }
 
 /** Or made of what is stored, and not trained. */
