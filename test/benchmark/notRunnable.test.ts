@@ -39,6 +39,7 @@ it.each<[ScenarioRequest, RegExp]>([
   [ddp({ 'attention-kernel': 'triton' }), /cannot run attention-kernel=triton/],
   [{ gpus: 2, parallel: { tensor: 2 } }, /whole model on each GPU: leave out the parallel layout/],
   [ddp({ compile: 'true', 'compile-loss': 'false' }), /cannot run compile-loss=false/],
+  [{ lora: { rank: 2, base: 'nf4' } }, /weights whole, and none in nf4: leave out `base`/],
 ])('%j', (request, message) => {
   expect(refusal(request)).toMatch(message);
 });
@@ -51,6 +52,7 @@ it('marks of layers are named', () => {
 it.each<[ScenarioRequest]>([
   [{}],
   [{ checkpoint: 'selective' }],
+  [{ lora: { rank: 2 } }],
   [{ accumulate: 4, optimizer: 'sgd' }],
   [{ optimizer: 'adafactor' }],
   [{ optimizer: 'lion', mode: 'inference' }],

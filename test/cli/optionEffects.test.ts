@@ -48,6 +48,7 @@ const values: Readonly<Record<keyof typeof scenarioOptions, readonly (readonly [
   lora: [
     ['4', 'rank'],
     ['rank=4,dropout=0.1', 'dropout'],
+    ['rank=4,base=nf4', 'base'],
   ],
   optimizer: [
     ['sgd', 'sgd'],

@@ -40,6 +40,7 @@ describe('groups of a scenario', () => {
     ['16', { rank: 16 }],
     [' rank = 16 ', { rank: 16 }],
     ['16,dropout=0.05', { rank: 16, dropout: 0.05 }],
+    ['rank=8,base=nf4', { rank: 8, base: 'nf4' }],
     ['rank=8,layers=q_proj + *.v_proj', { rank: 8, layers: ['q_proj', '*.v_proj'] }],
   ])('lora %s', (text, value) => {
     expect(readLoraGroup(text)).toEqual({ value, problems: [] });
@@ -50,6 +51,8 @@ describe('groups of a scenario', () => {
     [readLoraGroup, 'rank=1.5', /`rank` takes a whole number from 1, not "1.5"/],
     [readLoraGroup, 'rank=0', /above 0/],
     [readLoraGroup, 'rank=8,dropout=1', /`dropout` is a share of the elements: below 1/],
+    [readLoraGroup, 'rank=8,base=int4', /`base` is nf4, not "int4"/],
+    [readLoraGroup, 'base=nf4', /needs `rank`/],
     [readLoraGroup, 'rank=8,layers=q_proj+', /names with `\+` between them/],
     [readLoraGroup, 'rank=8,layers=', /`layers` takes a name/],
     [readLoraGroup, '8,r=2', /`r` is not part of `lora`; it takes rank, layers, dropout/],

@@ -279,6 +279,14 @@ const rows: readonly Row[] = [
     after: { rank: 4, dropout: 0.1 },
   },
   {
+    option: 'lora',
+    given: 'rank=4,base=nf4',
+    setting: ['lora', { rank: 4, base: 'nf4' }],
+    of: scenario('lora'),
+    before: undefined,
+    after: { rank: 4, base: 'nf4' },
+  },
+  {
     option: 'threshold',
     given: 'launch-bound=0.99',
     setting: ['findings.thresholds', { 'launch-bound': 0.99 }],

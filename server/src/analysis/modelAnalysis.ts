@@ -9,6 +9,7 @@ export interface ModelSymbol {
 /** What analysis gives: the graph with shapes, its layers, its parameters, and what is wrong with them. */
 
 import type { Composites } from '../composites/findComposites.ts';
+import type { BlockFormat } from '../model/blockFormat.ts';
 import type { ElementType } from '../model/elementType.ts';
 import type { Graph, Layer, ValueType } from '../model/graph.ts';
 import type { Issue } from '../model/issue.ts';
@@ -69,6 +70,8 @@ export interface Parameter {
   readonly elementType: ElementType;
   /** Operators that use it, ascending. */
   readonly operators: readonly number[];
+  /** Of a frozen one that is kept in few bits, and made whole where it is read. */
+  readonly format?: BlockFormat;
   /** Of experts that are divided over so many workers, each with a part of the batch: others have its gradient too. */
   readonly expertWays?: number;
 }

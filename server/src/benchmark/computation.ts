@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import { blockFormats } from '../model/blockFormat.ts';
 import { lossChoices, type Scenario } from '../model/scenario.ts';
 import { type BenchmarkPlan, benchmarkPlanSchema } from './planSchema.ts';
 
@@ -33,6 +34,7 @@ export const askedSchema = z.object({
       rank: z.number().int().positive(),
       layers: z.array(z.string()).readonly().exactOptional(),
       dropout: z.number().positive().exactOptional(),
+      base: z.enum(blockFormats).exactOptional(),
     })
     .exactOptional(),
   past: z.number().int().positive().exactOptional(),

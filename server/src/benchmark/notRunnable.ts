@@ -2,23 +2,22 @@
 
 import type { TrainingGraph } from '../analysis/modelAnalysis.ts';
 import { optimizerDefinitions } from '../frameworks/optimizers/optimizers.ts';
-import { hasOption, optionValues } from '../frameworks/registry.ts';
+import { optionValues, runsOnPytorch } from '../frameworks/registry.ts';
 import type { Scenario } from '../model/scenario.ts';
 
 /** What to leave out of the scenario, and why; `undefined` where all of it is run. */
 export function notRunnable(training: TrainingGraph, scenario: Scenario): string | undefined {
   const { framework } = scenario;
-  const kernels = framework.description?.kernels;
-  const isPytorch =
-    kernels === undefined ? hasOption(framework.name, 'optimizer-kernels') : kernels === 'pytorch';
-  if (!isPytorch)
+  if (!runsOnPytorch(framework))
     return `${framework.name} is not PyTorch, which the benchmark runs: choose pytorch-ddp to measure its step`;
   const named = [...optionValues(framework)].find(([option, value]) =>
     unknownToRunner[option]?.includes(value),
   );
   if (named !== undefined)
     return `the benchmark cannot run ${named[0]}=${named[1]} of ${framework.name}: choose another value`;
-  const { optimizer, mode, parallel } = scenario;
+  const { optimizer, mode, parallel, lora } = scenario;
+  if (lora?.base !== undefined)
+    return `the benchmark has all weights whole, and none in ${lora.base}: leave out \`base\``;
   if (parallel !== undefined)
     return 'the benchmark runs the whole model on each GPU: leave out the parallel layout';
   const updating = mode === 'inference' || optimizer === 'none' ? undefined : optimizerDefinitions[optimizer];

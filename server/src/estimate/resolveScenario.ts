@@ -8,6 +8,7 @@ import type { Issue } from '../model/issue.ts';
 import type { RunScenario, Scenario, ScenarioRequest } from '../model/scenario.ts';
 import { frameworkOf, resolveParallel, sequenceProblem, unevenRounds } from './parallel/resolveParallel.ts';
 import { resolveRun } from './resolveRun.ts';
+import { checkAdapters } from './scenario/checkAdapters.ts';
 import {
   askedBatch,
   askedGlobalBatch,
@@ -95,6 +96,7 @@ export function resolveScenario(
     ...(shared.parallel === undefined ? {} : { parallel: shared.parallel }),
     ...(isTraining ? ofTraining(requests, accumulate) : {}),
   };
+  checkAdapters(scenario, report);
   return { scenario, cluster, issues };
 }
 

@@ -1,6 +1,7 @@
 /** Which parameters a person says are trained: all but frozen ones, or low-rank adapters beside linear layers. */
 
 import { addAdapters } from '../analysis/adapters/addAdapters.ts';
+import { quantizeBase } from '../analysis/adapters/quantizeBase.ts';
 import { freezeParameters } from '../analysis/freezeParameters.ts';
 import type { ModelAnalysis } from '../analysis/modelAnalysis.ts';
 import type { OpenedModel } from '../analysis/openedModel.ts';
@@ -70,7 +71,8 @@ const nothingTrained = (patterns: readonly string[]): Issue => ({
 
 /** Worked out once for each analysis and request. */
 const withAdapters = memoizeRecent((before: ModelAnalysis, lora: LowRankAdapters): Changed => {
-  const { analysis, adapted, unmatched, names } = addAdapters(before, lora);
+  const base = lora.base === undefined ? before : quantizeBase(before, lora.base);
+  const { analysis, adapted, unmatched, names } = addAdapters(base, lora);
   const unknown = unmatched.map(
     (pattern): Issue => ({
       code: 'scenario/invalid',
@@ -79,20 +81,23 @@ const withAdapters = memoizeRecent((before: ModelAnalysis, lora: LowRankAdapters
       scenarioKey: 'lora',
     }),
   );
-  if (adapted > 0) return { analysis, issues: [...unknown, addedIssue(before, analysis, lora, adapted)] };
+  if (adapted > 0) return { analysis, issues: [...unknown, addedIssue(analysis, lora, adapted)] };
   return { analysis, issues: unknown.length > 0 ? unknown : [nothingAdapted] };
 }, isSameContent);
 
 const addedIssue = (
-  before: ModelAnalysis,
-  { parameters }: ModelAnalysis,
-  { rank }: LowRankAdapters,
+  { parameters, frozen }: ModelAnalysis,
+  { rank, base }: LowRankAdapters,
   adapted: number,
-): Issue => ({
-  code: 'scenario/added-adapters',
-  severity: 'information',
-  message: `LoRA adds adapters of rank ${rank} to ${counted(adapted, 'linear layer')}: ${formatCount(totalElements(parameters))} parameters are trained, and ${formatCount(totalElements(before.frozen))} are not`,
-});
+): Issue => {
+  const inFormat = totalElements(frozen.filter(({ format }) => format !== undefined));
+  const based = base === undefined ? '' : `, ${formatCount(inFormat)} of them in ${base}`;
+  return {
+    code: 'scenario/added-adapters',
+    severity: 'information',
+    message: `LoRA adds adapters of rank ${rank} to ${counted(adapted, 'linear layer')}: ${formatCount(totalElements(parameters))} parameters are trained, and ${formatCount(totalElements(frozen))} are not${based}`,
+  };
+};
 
 const nothingAdapted: Issue = {
   code: 'scenario/invalid',

@@ -3,6 +3,7 @@
  * vary, what a whole run is. The command line and layer specs read them the same way.
  */
 
+import { blockFormats } from '../model/blockFormat.ts';
 import { didYouMean } from '../model/nearestName.ts';
 import { priceKinds } from '../model/price.ts';
 import {
@@ -64,6 +65,7 @@ export const groupNames = {
     layers:
       'linear layers that get adapters, by the ends of their names, such as q_proj+v_proj; default all but the head',
     dropout: 'share of the elements that dropout zeroes in front of an adapter, such as 0.05; default 0',
+    base: 'format of the frozen linear layers: nf4, in 4 bits, as QLoRA has them; default that of other weights',
   },
   run: {
     samples: 'samples in the data set',
@@ -87,7 +89,7 @@ export const groupChoices: Readonly<Record<GroupName, Readonly<Record<string, Wo
     schedule: { words: pipelineSchedules },
     stages: { words: 'any', such: stageCuts },
   },
-  lora: { layers: { words: 'any' } },
+  lora: { layers: { words: 'any' }, base: { words: blockFormats } },
   run: { price: { words: priceKinds, orNumber: true } },
 };
 
@@ -205,7 +207,7 @@ export function readParallelGroup(text: string): GroupResult<ParallelRequest> {
   };
 }
 
-/** `rank=16,layers=q_proj+v_proj,dropout=0.05`; a number alone is the rank. */
+/** `rank=16,layers=q_proj+v_proj,dropout=0.05,base=nf4`; a number alone is the rank. */
 export function readLoraGroup(text: string): GroupResult<LowRankAdapters | undefined> {
   const { numbers, words, problems } = readPairs('lora', text.replace(/^\s*(?=\d+\s*(?:,|$))/, 'rank='));
   const [rank, dropout] = [numbers.get('rank'), numbers.get('dropout')];
@@ -213,6 +215,7 @@ export function readLoraGroup(text: string): GroupResult<LowRankAdapters | undef
     .get('layers')
     ?.split('+')
     .map((name) => name.trim());
+  const base = blockFormats.find((format) => format === words.get('base'));
   const contradictions = [
     ...(rank !== undefined && !Number.isInteger(rank)
       ? [`\`rank\` takes a whole number from 1, not "${rank}"`]
@@ -231,6 +234,7 @@ export function readLoraGroup(text: string): GroupResult<LowRankAdapters | undef
             rank,
             ...(layers === undefined ? {} : { layers }),
             ...(dropout === undefined ? {} : { dropout }),
+            ...(base === undefined ? {} : { base }),
           },
     problems: [...problems, ...contradictions],
   };

@@ -27,6 +27,7 @@ export interface FrozenWeight {
   readonly parameter: string;
   /** Index in `ModelAnalysis.frozen`. */
   readonly index: number;
+  /** That are gathered: fewer than it has where several lie in one. */
   readonly elements: number;
   readonly bytes: Bytes;
   /** Position in forward order of the first operator that uses it. */

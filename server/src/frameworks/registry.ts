@@ -58,6 +58,12 @@ export const optimizerRules = ({ name, description }: FrameworkChoice): Optimize
 export const hasOption = (framework: string, option: string): boolean =>
   findFramework(framework)?.options.some(({ name }) => name === option) === true;
 
+/** Whether PyTorch computes the step, and not a system of the literature with kernels of its own. */
+export const runsOnPytorch = ({ name, description }: FrameworkChoice): boolean =>
+  description?.kernels === undefined
+    ? hasOption(name, 'optimizer-kernels')
+    : description.kernels === 'pytorch';
+
 /** Whether a framework takes a value of an option beside those that are set. */
 export const takesOption = (choice: FrameworkChoice, option: string, value: string): boolean =>
   hasOption(choice.name, option) &&

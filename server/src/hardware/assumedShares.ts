@@ -68,6 +68,9 @@ export const windowPooling: Readonly<
   >
 > = poolingByLayout;
 
+/** Of the bandwidth, by kernels that make weights of few bits whole. */
+export const dequantizedShare = estimate(efficiency.dequantization.share);
+
 /** Cycles of a multiprocessor for an element. */
 export const instructionCycles = efficiency.instructionBound.cycles;
 

@@ -9,6 +9,7 @@ export type KernelKind = string;
 /** The kind of a piece of work; that of its first matmul where it has several. */
 export function kernelKind(work: KernelWork): KernelKind {
   if (work.class === 'recurrent') return work.class;
+  if (work.dequantizes === true) return 'dequantization';
   const shape = work.matmuls?.[0]?.shape;
   if (shape?.kind === 'convolution') return convolutionKind(shape);
   if (shape !== undefined) return shape.batch > 1 ? 'batched gemm' : 'gemm';

@@ -19,6 +19,7 @@ import type { GpuProfile } from './clusterProfile.ts';
 import { corrected } from './correctedTime.ts';
 import { doubtOfRuns, type KernelDoubt, kernelDoubt } from './kernelDoubt.ts';
 import type { BodyTime, TimeBasis, TimeOrigin } from './kernels/bodyTime.ts';
+import { dequantizationTime } from './kernels/dequantization.ts';
 import { instructionFloor } from './kernels/instructionBound.ts';
 import { listKernelTime } from './kernels/listKernel.ts';
 import {
@@ -94,6 +95,7 @@ const floors: readonly ((gpu: GpuProfile, work: KernelWork, body: BodyTime) => B
   channelReductionFloor,
   instructionFloor,
   listKernelTime,
+  dequantizationTime,
 ];
 
 const noTime: KernelTime = {

@@ -37,6 +37,8 @@ export interface KernelWork {
   readonly library?: 'cuda-8';
   /** Casts what a product reads, to a type that libraries multiply in and nothing else is computed in. */
   readonly castsOperand?: true;
+  /** Makes weights of few bits whole, by a library's kernel that looks each of them up. */
+  readonly dequantizes?: true;
   /** Where machines are measured by what it is for: by an update in the place of its kind, and by sums of gradients of several layers apart from layers. */
   readonly purpose?: 'update' | 'gradient sum';
   /** Absent where nothing is known of the step around it. */

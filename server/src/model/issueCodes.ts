@@ -616,7 +616,7 @@ export const issueCodes = {
   'scenario/added-adapters': {
     title: 'Adapters are added to the model',
     explanation:
-      'LoRA trains two narrow matrices beside each linear layer, instead of its weight. The model has none, so they are added where `lora` asks for them. They are costed in the layer that they stand beside. All else is frozen; `freeze` says otherwise, such as `*, !classifier`.',
+      'LoRA trains two narrow matrices beside each linear layer, instead of its weight. The model has none, so they are added where `lora` asks for them. They are costed in the layer that they stand beside. All else is frozen; `freeze` says otherwise, such as `*, !classifier`. With `base=nf4` frozen linear layers are kept in 4 bits, as QLoRA keeps them. Each is made whole where it is read, in forward and in backward.',
   },
   'scenario/measured-step': {
     title: 'A measured step is taken as one pass of one GPU',

@@ -1,5 +1,6 @@
 /** Everything outside the model that fixes a cost. */
 
+import type { BlockFormat } from './blockFormat.ts';
 import type { Thresholds } from './findingThresholds.ts';
 import type { FrameworkDescription } from './frameworkDescription.ts';
 import type { Issue } from './issue.ts';
@@ -127,6 +128,8 @@ export interface LowRankAdapters {
   readonly layers?: readonly string[];
   /** Of what goes into an adapter; left out: 0. */
   readonly dropout?: number;
+  /** Format of the linear layers that are frozen; left out: that of other weights. */
+  readonly base?: BlockFormat;
 }
 
 /** How several GPUs share one copy of the model; the GPUs that are left share the batch, as the framework says. */

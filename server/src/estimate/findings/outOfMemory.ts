@@ -27,6 +27,7 @@ import type { EstimatedStep } from './estimatedStep.ts';
 import { halfWeightsAdvice } from './halfWeightsAdvice.ts';
 import { inBackwardAdvice } from './inBackwardAdvice.ts';
 import { offloadAdvice } from './offloadAdvice.ts';
+import { quantizedBaseAdvice } from './quantizedBaseAdvice.ts';
 import { scoresAdvice } from './scoresAdvice.ts';
 import { needsText, placeable } from './whatFits.ts';
 
@@ -38,6 +39,7 @@ export function outOfMemory({ plan, memory, reserved, timeline }: EstimatedStep)
   const { title } = tightestGpu(plan);
   const advice = [
     ...halfWeightsAdvice(plan, memory, batch),
+    ...quantizedBaseAdvice(plan, memory, batch),
     ...checkpointAdvice(plan, memory, batch, timeline.step),
     ...shardingAdvice(plan, memory),
     ...scoresAdvice(plan, memory, batch),

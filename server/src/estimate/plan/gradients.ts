@@ -1,10 +1,11 @@
 /** Gradients in the order backward completes them. */
 
 import type { EmbeddingTable } from '../../analysis/embeddingTables.ts';
-import type { ModelAnalysis, TrainingGraph } from '../../analysis/modelAnalysis.ts';
+import type { ModelAnalysis, Parameter, TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import { foldedIndex } from '../../analysis/repetition/foldGraph.ts';
 import type { FrozenWeight, Gradient } from '../../frameworks/gradient.ts';
-import { bytesOnGpu, type ElementType } from '../../model/elementType.ts';
+import { bytesInBlocks } from '../../model/blockFormat.ts';
+import { bytesOnGpu } from '../../model/elementType.ts';
 import { memoizeRecent } from '../../model/memoizeRecent.ts';
 import { isSameContent } from '../../model/sameContent.ts';
 import { type Bytes, bytes } from '../../model/units.ts';
@@ -78,7 +79,7 @@ function orderFrozen(
       return {
         parameter: weight.name,
         index,
-        elements: weight.elements,
+        elements: gatheredElements(weight),
         bytes: parameterBytes(weight, bytesPerElement),
         usedFrom,
         ...(passed === undefined ? {} : { passedAfter: operators - 1 - passed }),
@@ -87,6 +88,13 @@ function orderFrozen(
     })
     .sort((a, b) => a.usedFrom - b.usedFrom || a.index - b.index);
 }
+
+/**
+ * Weights in few bits lie in words of half precision, so that what gathers weights of that type gathers them too (transformers 5.18,
+ * `bnb_4bit_quant_storage`; bitsandbytes, "FSDP-QLoRA"). Their scales are counted with them.
+ */
+const gatheredElements = ({ elements, format }: Parameter): number =>
+  format === undefined ? elements : (elements * bytesInBlocks[format]) / 2;
 
 /** Whether what an operator gives receives a gradient, in a folded analysis by the operator that it is a copy of. */
 function backwardOfOperators(analysis: ModelAnalysis): (index: number) => boolean {
@@ -112,8 +120,9 @@ function typesOfOperators(analysis: ModelAnalysis): (index: number) => string | 
 
 /** Bytes of a parameter; `bytesPerElement` holds for those that are fp32 in the file. */
 export function parameterBytes(
-  { elements, elementType }: { readonly elements: number; readonly elementType: ElementType },
+  { elements, elementType, format }: Pick<Parameter, 'elements' | 'elementType' | 'format'>,
   bytesPerElement = 4,
 ): Bytes {
+  if (format !== undefined) return bytes(elements * bytesInBlocks[format]);
   return bytes(elements * (elementType === 'float32' ? bytesPerElement : bytesOnGpu(elementType)));
 }

@@ -64,11 +64,12 @@ export function describeParts(
 }
 
 /** `LoRA of rank 16 (q_proj v_proj)`. */
-const loraText = ({ rank, layers, dropout }: NonNullable<ReportScenario['lora']>): string =>
+const loraText = ({ rank, layers, dropout, base }: NonNullable<ReportScenario['lora']>): string =>
   [
     `LoRA of rank ${rank}`,
     ...(layers === undefined ? [] : [`(${layers.join(' ')})`]),
     ...(dropout === undefined ? [] : [`with dropout ${dropout}`]),
+    ...(base === undefined ? [] : [`beside layers in ${base}`]),
   ].join(' ');
 
 /** `tensor parallel 8 with sequence parallelism, 4 pipeline stages (1f1b)`. */

@@ -6,6 +6,7 @@
  */
 
 import { z } from 'zod';
+import { blockFormats } from '../../model/blockFormat.ts';
 import { deviceNouns } from '../../model/deviceNoun.ts';
 import { priceKinds } from '../../model/price.ts';
 import {
@@ -74,7 +75,12 @@ const scenarioSchema = z.object({
     .describe('How GPUs share a copy of the model; where absent, each has a copy'),
   freeze: z.array(z.string()).optional().describe('Patterns of parameters that are not trained'),
   lora: z
-    .object({ rank: count, layers: z.array(z.string()).optional(), dropout: amount.optional() })
+    .object({
+      rank: count,
+      layers: z.array(z.string()).optional(),
+      dropout: amount.optional(),
+      base: z.enum(blockFormats).optional().describe('Format of the frozen linear layers'),
+    })
     .optional()
     .describe('Low-rank adapters beside linear layers; where `layers` is absent, beside all but the head'),
   measuredStep: amount

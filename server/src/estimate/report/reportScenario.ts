@@ -4,10 +4,11 @@ import type { LowRankAdapters } from '../../model/scenario.ts';
 import type { StepCost } from '../../model/stepCost.ts';
 import type { Report } from './report.ts';
 
-const loraOf = ({ rank, layers, dropout }: LowRankAdapters): Report['scenario']['lora'] => ({
+const loraOf = ({ rank, layers, dropout, base }: LowRankAdapters): Report['scenario']['lora'] => ({
   rank,
   ...(layers === undefined ? {} : { layers: [...layers] }),
   ...(dropout === undefined ? {} : { dropout }),
+  ...(base === undefined ? {} : { base }),
 });
 
 export const reportScenario = ({ scenario, gpu, device }: StepCost): Report['scenario'] => ({

@@ -3,6 +3,7 @@
 import type { TrainingGraph } from '../../analysis/modelAnalysis.ts';
 import type { KernelEnvironment } from '../../hardware/kernelEnvironment.ts';
 import type { KernelWork } from '../../hardware/kernelWork.ts';
+import type { BlockFormat } from '../../model/blockFormat.ts';
 import type { Operator } from '../../model/graph.ts';
 import type { Mode } from '../../model/scenario.ts';
 import { type Bytes, bytes } from '../../model/units.ts';
@@ -17,6 +18,8 @@ export interface EagerStep extends ViewStorage {
   /** Activations that can be computed in place are. */
   readonly inPlace: boolean;
   readonly remembersCasts: boolean;
+  /** Weights that are kept in few bits, by name. */
+  readonly formats: ReadonlyMap<string, BlockFormat>;
   /** Losses of scores write over a copy of them. */
   readonly lossInPlace: LossCopy | undefined;
 }

@@ -27,7 +27,12 @@ export interface CastingReader extends Pick<TypedOperator, 'type' | 'environment
  * Casts of the inputs of operators and calls on the way in, and of their gradients on the way back. Operators are given in the order in
  * which they run: autocast keeps the cast of a weight until the step ends.
  */
-export function inputCasts({ training, types, storage }: EagerStep): (reader: CastingReader) => InputCasts {
+export function inputCasts({
+  training,
+  types,
+  storage,
+  formats,
+}: EagerStep): (reader: CastingReader) => InputCasts {
   const castWeights = new Set<string>();
   /** Weights whose gradient is cast: once, as the weight is. */
   const returned = new Set<string>();
@@ -47,7 +52,8 @@ export function inputCasts({ training, types, storage }: EagerStep): (reader: Ca
     for (const input of distinct(inputs)) {
       const root = storage(input);
       const stored = types.elementBytes.get(root) ?? 4;
-      if (stored === type.bytesPerElement) continue;
+      // What is kept in few bits is made in the type that it is read in.
+      if (stored === type.bytesPerElement || formats.has(root)) continue;
       const tensor = training.tensors.get(input);
       const value = training.analysis.graph.values.get(root);
       if (tensor === undefined || value === undefined || tensor.elementType !== 'float32') continue;

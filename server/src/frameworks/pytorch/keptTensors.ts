@@ -153,8 +153,9 @@ export function keptValue(
   matrices?: Matrices,
   position = 0,
 ): readonly KeptTensor[] {
-  const { training, types, storage } = step;
+  const { training, types, storage, formats } = step;
   const root = storage(name);
+  if (formats.has(root)) return noTensors;
   const value = entryAt(training.analysis.graph.values, root);
   const read = entryAt(training.tensors, name);
   const whole = entryAt(training.tensors, root);

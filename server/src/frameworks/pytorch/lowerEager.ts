@@ -116,7 +116,8 @@ export function eagerOperators(
     liesLast: (name) => last.has(name),
   });
   const { inPlace = false, remembersCasts = false, lossInPlace } = options;
-  const step: EagerStep = { training, types, mode, inPlace, remembersCasts, lossInPlace, ...views };
+  const formats = blockFormats(training);
+  const step: EagerStep = { training, types, mode, inPlace, remembersCasts, lossInPlace, formats, ...views };
   const environmentOf = environments(options.channelsLast, last, mode, precision, options);
   const castsOf = inputCasts(step);
   const lowerOperator = operatorLowering(step, groups, options.narrowScaling ?? 'eager', castsOf);
@@ -163,6 +164,9 @@ export function eagerOperators(
     stored: (name) => storedValue(step, name),
   };
 }
+
+const blockFormats = ({ analysis: { frozen } }: TrainingGraph): EagerStep['formats'] =>
+  new Map(frozen.flatMap(({ name, format }) => (format === undefined ? [] : [[name, format] as const])));
 
 /** What autocast casts for a call before it, and gradients on the way back. */
 const withCasts = (lowered: LoweredOperator, { forward, backwardData }: InputCasts): LoweredOperator =>

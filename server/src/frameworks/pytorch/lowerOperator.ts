@@ -13,6 +13,7 @@ import { hasTrait, inPyTorch } from '../../operators/operatorFacts.ts';
 import type { LoweredOperator } from '../behaviour.ts';
 import { broadcastOperand } from './broadcastOperand.ts';
 import { lowerCrossEntropy } from './crossEntropy.ts';
+import { dequantizedWeights } from './dequantizedWeights.ts';
 import { type EagerStep, noKernels, storedBytesPerElement, type TypedOperator } from './eagerStep.ts';
 import { castKernel, elementwiseKernel } from './elementwiseKernel.ts';
 import { isFoldedBias } from './foldedBias.ts';
@@ -78,7 +79,9 @@ export function operatorLowering(
       ofInput: backwardData.length > 0,
       ofWeight: backwardWeight.length > 0,
     });
+    const dequantized = dequantizedWeights(step, typed);
     const own = [
+      ...dequantized.kernels,
       ...casts.forward,
       ...copies,
       ...matrixCopies(step, typed),
@@ -89,7 +92,8 @@ export function operatorLowering(
     const summed = hasBackward(training, operator)
       ? [...broadcastCopies(step, typed, trained), ...ordered]
       : noKernels;
-    const ownBackward = [...casts.backwardData, ...summed, ...scaled.backwardData];
+    const again = backwardData.length > 0 ? dequantized.kernels : noKernels;
+    const ownBackward = [...casts.backwardData, ...summed, ...scaled.backwardData, ...again];
     return {
       dtype: type.dtype,
       bytesPerElement: type.bytesPerElement,
@@ -101,6 +105,8 @@ export function operatorLowering(
         ? joined([...casts.backwardWeight, ...scaled.backwardWeight], backwardWeight)
         : noKernels,
       saved,
+      ...(dequantized.made === 0 ? {} : { forwardTemporary: dequantized.made }),
+      ...(dequantized.made === 0 || again.length === 0 ? {} : { backwardTemporary: dequantized.made }),
     };
   };
 }

@@ -200,9 +200,10 @@ export class CompiledGraph {
   kernelsOf(index: number, pass: 'forward' | 'backwardData' | 'backwardWeight'): readonly KernelWork[] {
     const kernels = this.eager.operators[index]?.[pass] ?? [];
     if (this.isEagerLoss(this.training.analysis.graph.operators[index])) return kernels;
-    return kernels.filter(
-      ({ class: kernelClass, castsOperand }) => isMatmulClass(kernelClass) || castsOperand,
-    );
+    return kernels.flatMap((kernel): readonly KernelWork[] => {
+      if (kernel.dequantizes === true) return [compiledDequantization(kernel)];
+      return isMatmulClass(kernel.class) || kernel.castsOperand === true ? [kernel] : [];
+    });
   }
 
   /** Casts of the weights of an operator: kernels that eager mode launches too, in forward and for the gradient. */
@@ -213,6 +214,9 @@ export class CompiledGraph {
 
 /** A part of a gradient that is put together of several: stored in its place. */
 export const piece = 'piece of ';
+
+/** Inductor writes a kernel of its own for weights in few bits: torchao's are compiled with the model (torchao 0.10, dtypes/nf4tensor.py). */
+const compiledDequantization = ({ dequantizes: _, ...kernel }: KernelWork): KernelWork => kernel;
 
 /** A tensor that is none of the graph's, by its size. */
 export const extra = (name: string, size: number): string => `${name}#${Math.round(size)}`;

@@ -1,0 +1,25 @@
+/** Weights of few bits are made whole at a share of the bandwidth that is lower than that of other element-wise kernels. */
+
+import { dequantizedShare } from '../assumedShares.ts';
+import type { GpuProfile } from '../clusterProfile.ts';
+import type { KernelWork } from '../kernelWork.ts';
+import type { BodyTime } from './bodyTime.ts';
+
+export function dequantizationTime(
+  { memoryBandwidth }: GpuProfile,
+  { dequantizes, bytes }: KernelWork,
+  body: BodyTime,
+): BodyTime {
+  if (dequantizes !== true) return body;
+  const time = bytes / memoryBandwidth.value;
+  const { middle, low, high } = dequantizedShare;
+  return {
+    time: time / middle,
+    low: time / high,
+    high: time / low,
+    bound: 'compute',
+    basis: 'roofline',
+    distance: Number.POSITIVE_INFINITY,
+    origin: undefined,
+  };
+}
