@@ -54,12 +54,15 @@ it('costs every model, each on its lines', () => {
 it('says the totals above every model', () => {
   const lenses = codeLenses(viewOf(text)).map(({ line, title, model }) => [line, model, title]);
   expect(lenses).toEqual([
-    [14, 'small', expect.stringMatching(/^pair#small · step .* · 4\.20 M parameters\b/)],
+    [14, 'small', expect.stringMatching(/^small · step \S+ \S+ · \S+ MiB of 79\.1 GiB$/)],
     [14, 'small', 'a100-sxm-80gb · 1 GPU · batch 4 · bf16'],
-    [16, 'large', expect.stringMatching(/^pair#large · step .* · 16\.8 M parameters\b/)],
+    [16, 'large', expect.stringMatching(/^large · step \S+ \S+ · \S+ MiB of 79\.1 GiB$/)],
     [16, 'large', 'a100-sxm-80gb · 1 GPU · batch 4 · fp16'],
-    [19, 'own', expect.stringMatching(/^pair#own · step .* · 1\.05 M parameters\b/)],
+    [19, 'own', expect.stringMatching(/^own · step \S+ \S+ · \S+ MiB of 79\.1 GiB$/)],
     [19, 'own', 'a100-sxm-80gb · 1 GPU · batch 4 · bf16'],
+    [14, 'small', expect.stringMatching(/^4\.20 M parameters\b/)],
+    [16, 'large', expect.stringMatching(/^16\.8 M parameters\b/)],
+    [19, 'own', expect.stringMatching(/^1\.05 M parameters\b/)],
   ]);
 });
 

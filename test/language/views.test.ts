@@ -1,7 +1,7 @@
 /** Hover, lenses, outline and folding, on one model. */
 
 import { expect, it } from 'vitest';
-import { codeLenses, longestLenses } from '../../server/src/language/codeLenses.ts';
+import { type CodeLens, codeLenses, longestLenses } from '../../server/src/language/codeLenses.ts';
 import { type DocumentSymbol, documentSymbols } from '../../server/src/language/documentSymbols.ts';
 import { foldingRanges } from '../../server/src/language/foldingRanges.ts';
 import { hover } from '../../server/src/language/hover.ts';
@@ -57,30 +57,51 @@ it('hovers nothing where there is no layer', () => {
   expect(hoverOn('inputs:')).toBe('');
 });
 
-it('puts the totals and the scenario above the first line', () => {
-  const [totals, scenario] = codeLenses(view);
-  expect(totals?.title).toMatch(
-    /^small · step \S+ \S+ · \S+ \S+ of 79\.1 GiB · 4\.46 M parameters · 21\d MFLOP$/,
+it('puts the totals, the scenario and the size above the first line', () => {
+  const lenses = codeLenses(view);
+  expect(lenses.map(({ title }) => title)).toEqual([
+    expect.stringMatching(/^step \S+ \S+ · \S+ \S+ of 79\.1 GiB$/),
+    'a100-sxm-80gb · 1 GPU · batch 8 · bf16',
+    expect.stringMatching(/^4\.46 M parameters · 21\d MFLOP$/),
+  ]);
+  expect(lenses.map(({ line }) => line)).toEqual([0, 0, 0]);
+});
+
+const manyGpus = { cluster: 'dgx-h100', gpus: 64, batch: 8 };
+const titlesOf = (lenses: readonly CodeLens[]): readonly string[] => lenses.map(({ title }) => title);
+const otherLens = (title: string): CodeLens => ({ line: 0, title, action: 'list-fixes' });
+
+/** What a window of 1,280 pixels shows of a text beside a report. */
+const besideReport = 65;
+
+it('says the step, its memory and the GPUs in what is left beside a report', () => {
+  const shown = titlesOf(codeLenses(viewOf(text, manyGpus), [otherLens('Quick fixes…')])).join(' | ');
+  expect(shown.slice(0, besideReport)).toMatch(
+    /^step \S+ \S+ · \S+ \S+ of 79\.2 GiB \| dgx-h100 · 64 GPUs · batch 8\b/,
   );
-  expect(scenario?.title).toBe('a100-sxm-80gb · 1 GPU · batch 8 · bf16');
-  expect([totals?.line, scenario?.line]).toEqual([0, 0]);
 });
 
 it('keeps lenses of a line as short as a small window shows, and what matters most', () => {
-  const named = text.replace('small', 'a'.repeat(90));
-  const shown = viewOf(named, { cluster: 'dgx-h100', gpus: 64, batch: 8 });
-  const lengthOf = (others: readonly string[]): number =>
-    [...codeLenses(shown, others).map(({ title }) => title), ...others].join(' | ').length;
-  const others = ['Quick fixes…', 'x'.repeat(20)];
+  const shown = viewOf(text, manyGpus);
+  const others = ['Quick fixes…', 'x'.repeat(29)].map(otherLens);
+  const lengthOf = (further: readonly CodeLens[]): number =>
+    titlesOf(codeLenses(shown, further)).join(' | ').length;
   expect([lengthOf([]), lengthOf(others)].filter((length) => length > longestLenses)).toEqual([]);
-  expect(codeLenses(shown, others).map(({ title }) => title)).toEqual([
+  expect(titlesOf(codeLenses(shown, others))).toEqual([
     expect.stringMatching(/^step \S+ \S+ · \S+ \S+ of 79\.2 GiB$/),
     'dgx-h100 · 64 GPUs · batch 8 · bf16',
+    ...titlesOf(others),
   ]);
 });
 
+it('puts other lenses before the size of the model', () => {
+  const titles = titlesOf(codeLenses(viewOf(text, manyGpus), [otherLens('Quick fixes…')]));
+  expect(titles[2]).toBe('Quick fixes…');
+  expect(titles[3]).toMatch(/parameters/);
+});
+
 it.each([
-  ['fits', 1, /· \d\S* MiB of 79\.1 GiB ·/],
+  ['fits', 1, /· \d\S* MiB of 79\.1 GiB$/],
   ['does not fit', 2 ** 23, /· out of memory: \S+ [GT]iB of 79\.1 GiB\b/],
 ])('marks a step that %s, by the memory that decides', (_, batch, memory) => {
   const shown = viewOf(text.replace('batch: 8, ', ''), { ...oneGpu, batch });
@@ -124,5 +145,5 @@ it('has no lens and no outline where nothing can be costed', () => {
 
 it('gives no totals where nothing could be costed', () => {
   const unknown = viewOf('name: odd\ninputs:\n  x: float32[batch, 8]\nlayers:\n  - a: Nothing()\n', oneGpu);
-  expect(codeLenses(unknown)[0]?.title).toBe('odd · cost unknown');
+  expect(codeLenses(unknown)[0]?.title).toBe('cost unknown');
 });

@@ -1,10 +1,11 @@
 /**
  * The totals of each model of the text above its first line, and the scenario they hold for:
  *
- *     step 49.2 ms · 4.51 GiB of 79.2 GiB · 124 M parameters · 875 GFLOP | dgx-h100 · 64 GPUs · batch 1 · bf16
+ *     step 49.2 ms · 4.51 GiB of 79.2 GiB | dgx-h100 · 64 GPUs · batch 1 · bf16 | 124 M parameters · 875 GFLOP
  *
- * FLOPs and time are of forward and backward together, as in hints. All lenses of a line have at most 120 characters, which a window of 1,280 pixels shows beside the explorer and the minimap.
- * What matters less is left to the report.
+ * What matters most comes first: beside a report, a window of 1,280 pixels shows some 65 characters and cuts off the rest.
+ * FLOPs and time are of forward and backward together, as in hints. All lenses of a line have at most 120 characters, which such a
+ * window shows beside the explorer and the minimap. What matters less is left to the report.
  */
 
 import { computeOfStep } from '../estimate/computeOfStep.ts';
@@ -39,22 +40,31 @@ export interface CodeLens {
 /** In characters, with the bars between lenses. */
 export const longestLenses = 120;
 
-/** `others` are titles of further lenses that stand on the first line. */
-export const codeLenses = (view: ModelView, others: readonly string[] = []): readonly CodeLens[] =>
-  viewsOf(view).flatMap((each) => lensesOf(each, others));
+/** `others` stand on the first line, before what is said of the size of models. */
+export function codeLenses(view: ModelView, others: readonly CodeLens[] = []): readonly CodeLens[] {
+  const lenses = viewsOf(view).map((each) => lensesOf(each, others));
+  return [...lenses.flatMap(({ step }) => step), ...others, ...lenses.flatMap(({ size }) => size)];
+}
 
-function lensesOf(view: ModelView, others: readonly string[]): readonly CodeLens[] {
+/** `step` is what a step costs and where; `size` what the model is by itself. */
+interface ModelLenses {
+  readonly step: readonly CodeLens[];
+  readonly size: readonly CodeLens[];
+}
+
+function lensesOf(view: ModelView, others: readonly CodeLens[]): ModelLenses {
   const { cost, costed } = view.estimate;
   const { analysis } = view.estimate.opened;
-  if (cost === undefined || analysis === undefined) return [];
+  if (cost === undefined || analysis === undefined) return { step: [], size: [] };
   const parameters = totalElements(analysis.parameters);
   const { totals } = cost;
   const { measurements, part } = view;
   const measured = measurements?.step;
-  const { name } = view.estimate.opened;
+  // One model is named by its file.
+  const named: readonly Part[] = part === undefined ? [] : [{ text: part.name, rank: 0 }];
   const flops = add(totals.flops.forward, totals.flops.backward);
   const said: readonly Part[] = [
-    { text: name, rank: part === undefined ? 5 : 0 },
+    ...named,
     {
       text: `${cost.decoding === undefined ? 'step' : 'token'} ${atLeast(formatTime(totals.time.step), totals.time.exact)}`,
       rank: 0,
@@ -70,11 +80,6 @@ function lensesOf(view: ModelView, others: readonly string[]): readonly CodeLens
         ]),
     // Who has measured knows what fits.
     { text: memoryText(gpuMemory(cost)), rank: measured === undefined || cost.fits !== 'yes' ? 0 : 1 },
-    {
-      text: `${atLeast(formatShortCount(parameters), hasAllParameters(view.estimate.opened.format, totals))} parameters`,
-      rank: 2,
-    },
-    { text: atLeast(formatFlops(flops), totals.exact), rank: 3 },
     ...(view.staleBenchmark === undefined
       ? []
       : [{ text: `benchmark is stale: ${view.staleBenchmark}`, rank: 0 }]),
@@ -82,29 +87,42 @@ function lensesOf(view: ModelView, others: readonly string[]): readonly CodeLens
     ...(view.stale ? [{ text: 'from before the line that cannot be read', rank: 0 }] : []),
   ];
   // Sums of nothing would read like a model that costs nothing.
-  const total = costed
-    ? said
-    : [
-        { text: name, rank: 0 },
-        { text: 'cost unknown', rank: 0 },
-      ];
+  const total = costed ? said : [...named, { text: 'cost unknown', rank: 0 }];
+  const size: readonly Part[] = costed
+    ? [
+        {
+          text: `${atLeast(formatShortCount(parameters), hasAllParameters(view.estimate.opened.format, totals))} parameters`,
+          rank: 2,
+        },
+        { text: atLeast(formatFlops(flops), totals.exact), rank: 3 },
+      ]
+    : [];
   const scenario = partsOfScenario(cost);
   const unset = unsetDimensions(view);
-  const further = [...(unset.length === 0 ? [] : [unsetText(unset)]), ...others];
-  const taken = further.reduce((sum, { length }) => sum + length + bar.length, bar.length);
-  const last = lastRank([total, scenario], longestLenses - taken);
+  const further = [...(unset.length === 0 ? [] : [unsetText(unset)]), ...others.map(({ title }) => title)];
+  const taken = further.reduce((sum, { length }) => sum + length + bar.length, 0);
+  const last = lastRank([total, scenario, size], longestLenses - taken);
   const place = { line: part?.firstLine ?? 0, ...(part === undefined ? {} : { model: part.name }) };
-  return [
-    { ...place, title: textUpTo(total, last), action: 'show-report' },
-    { ...place, title: textUpTo(scenario, last), action: 'choose-cluster' },
-    ...(unset.length === 0 ? [] : [{ ...place, title: unsetText(unset), action: 'set-dimensions' as const }]),
-  ];
+  const lens = (parts: readonly Part[], action: CodeLens['action']): readonly CodeLens[] => {
+    const title = textUpTo(parts, last);
+    return title === '' ? [] : [{ ...place, title, action }];
+  };
+  return {
+    step: [
+      ...lens(total, 'show-report'),
+      ...lens(scenario, 'choose-cluster'),
+      ...(unset.length === 0
+        ? []
+        : [{ ...place, title: unsetText(unset), action: 'set-dimensions' as const }]),
+    ],
+    size: lens(size, 'show-report'),
+  };
 }
 
 /** What an editor draws between two lenses. */
 const bar = ' | ';
 
-/** A piece of a lens; where all do not fit, those of the highest rank go first, of both lenses. */
+/** A piece of a lens; where all do not fit, those of the highest rank go first, of all lenses. */
 interface Part {
   readonly text: string;
   readonly rank: number;
@@ -115,7 +133,10 @@ const textUpTo = (parts: readonly Part[], last: number): string =>
 
 function lastRank(lenses: readonly (readonly Part[])[], most: number): number {
   const length = (last: number): number =>
-    lenses.reduce((sum, parts) => sum + textUpTo(parts, last).length, 0);
+    lenses
+      .map((parts) => textUpTo(parts, last))
+      .filter((text) => text !== '')
+      .join(bar).length;
   let last = Math.max(...lenses.flatMap((parts) => parts.map(({ rank }) => rank)));
   while (last > 0 && length(last) > most) last -= 1;
   return last;

@@ -18,11 +18,7 @@ export const codeLens: Request = {
         if (view === undefined) return [];
         const hasCommands = session.options.hasCommands === true;
         const others = hasCommands ? fixesLens(uri, view) : [];
-        const lenses = codeLenses(
-          view,
-          others.map(({ title }) => title),
-        );
-        return [...lenses, ...others].map((lens) => toCodeLens(lens, uri, hasCommands));
+        return codeLenses(view, others).map((lens) => toCodeLens(lens, uri, hasCommands));
       }),
     );
   },
