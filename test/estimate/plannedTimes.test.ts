@@ -7,6 +7,7 @@ import { timelineOf, timesOf } from '../../server/src/estimate/plan/plannedTimes
 import { planStep } from '../../server/src/estimate/plan/planStep.ts';
 import { timeAtServers } from '../../server/src/estimate/plan/stepPlan.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
+import { seconds } from '../../server/src/model/units.ts';
 
 const opened = openLayerSpec(
   'inputs: { x: "float32[batch, 1024]" }\nlayers:\n  - fc: Linear(1024, 1024) * 8\n',
@@ -41,4 +42,17 @@ test.each<[string, ScenarioRequest, boolean]>([
     if (queues) expect(times.step).toBeCloseTo(timeAtServers(plan), 12);
     else expect(times.step).not.toBeCloseTo(timeAtServers(plan), 6);
   }
+});
+
+test('a queue at servers is time of messages that nothing hides', () => {
+  const plan = planned({ gpus: 16, framework: asynchronous });
+  const slower = (factor: number) => {
+    const serverTimes = plan.traffic.serverTimes.map((time) => seconds(factor * time));
+    return timesOf({ ...plan, traffic: { ...plan.traffic, serverTimes } }, 'middle');
+  };
+  const [usual, doubled] = [slower(1), slower(2)];
+  const longer = timeAtServers(plan);
+  for (const part of ['step', 'exposedTime', 'communicationTime'] as const)
+    expect(doubled[part] - usual[part]).toBeCloseTo(longer, 12);
+  expect(doubled.forwardTime).toBe(usual.forwardTime);
 });

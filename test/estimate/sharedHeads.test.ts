@@ -3,6 +3,8 @@
 import { expect, test } from 'vitest';
 import { openLayerSpec } from '../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
+import { sharedHeadIssues } from '../../server/src/estimate/sharedHeads.ts';
+import { findCluster } from '../../server/src/hardware/clusters.ts';
 import type { Precision } from '../../server/src/model/scenario.ts';
 
 /** 8 heads of queries, 16 wide. */
@@ -58,4 +60,61 @@ test.each(rows)('$cluster in $precision: $says', ({ spec, cluster, precision, fr
   expect(cost?.totals.time.forward).toBeGreaterThan(0);
   const found = issues.filter(({ code }) => code === 'scenario/shared-heads');
   expect(found.map(({ message }) => message.includes(says ?? ''))).toEqual(says === undefined ? [] : [true]);
+});
+
+/** All that is said, of the first such attention. */
+test.each([
+  {
+    spec: shared,
+    cluster: 'h100-sxm',
+    precision: 'fp32' as const,
+    where: 'in fp32',
+    fix: 'Train in half precision, or repeat keys and values before attention',
+  },
+  {
+    spec: shared,
+    cluster: 'v100-sxm2-16gb',
+    precision: 'fp16' as const,
+    where: 'on this GPU',
+    fix: 'Choose a newer GPU, or repeat keys and values before attention',
+  },
+  {
+    spec: masked,
+    cluster: 'a100-sxm-80gb',
+    precision: 'bf16' as const,
+    where: 'with a mask on this GPU',
+    fix: 'Say `is_causal` without a mask, or repeat keys and values before attention',
+  },
+])('$where', ({ spec, cluster, precision, where, fix }) => {
+  const profile = findCluster(cluster);
+  const { training, scenario } = estimateModel(openLayerSpec(spec, 'm.layers.yaml'), [
+    { cluster, gpus: 1, precision },
+  ]);
+  if (training === undefined || scenario === undefined || profile === undefined)
+    throw new Error('not costed');
+  const { analysis } = training;
+  const core = analysis.graph.operators.find(({ type }) => type === 'Attention');
+  if (core === undefined) throw new Error('no attention');
+  const issuesOf = (name: string) => {
+    const operators = analysis.graph.operators.map((each) => (each === core ? { ...each, name } : each));
+    const graph = { ...analysis.graph, operators };
+    const { folded: _, ...whole } = training;
+    return sharedHeadIssues(
+      { ...whole, analysis: { ...analysis, graph } },
+      scenario,
+      profile.gpu.architecture,
+    );
+  };
+  for (const [name, first] of [
+    ['core', 'core'],
+    ['', core.outputs[0]],
+  ] as const)
+    expect(issuesOf(name)).toEqual([
+      {
+        code: 'scenario/shared-heads',
+        severity: 'warning',
+        message: `No fused kernel of PyTorch lets 8 heads of queries share 2 of keys ${where}, first at \`${first}\`. PyTorch stores all scores there. That is not costed: the step takes longer, and more memory. ${fix}`,
+        scenarioKey: 'precision',
+      },
+    ]);
 });
