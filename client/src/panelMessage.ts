@@ -45,8 +45,25 @@ function readChange(value: unknown): ScenarioChange {
     const each = given[key];
     return typeof each === 'string' && each.trim() !== '' ? [[key, each.trim()] as const] : [];
   });
-  return Object.fromEntries<string | number>([...numbers, ...texts]);
+  return {
+    ...Object.fromEntries<string | number>([...numbers, ...texts]),
+    ...(typeof given.lora === 'string' ? { lora: pairsOf(given.lora) } : {}),
+  };
 }
+
+/** `16`, or `rank=16,layers=q_proj+v_proj`; nothing written is none. */
+function pairsOf(text: string): Readonly<Record<string, string | number>> | null {
+  if (text.trim() === '') return null;
+  return Object.fromEntries(
+    text.split(',').map((piece, index) => {
+      const [name = '', value] = piece.split('=').map((part) => part.trim());
+      if (value !== undefined) return [name, numberOr(value)];
+      return index === 0 ? ['rank', numberOr(name)] : [name, 'on'];
+    }),
+  );
+}
+
+const numberOr = (text: string): string | number => (/^\d+(?:\.\d+)?$/.test(text) ? Number(text) : text);
 
 const recordOf = (value: unknown): Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null ? { ...value } : {};

@@ -31,6 +31,26 @@ it.each([
     { kind: 'keep', change: { checkpoint: 'block' } },
   ],
   [
+    { kind: 'try', change: { lora: '16' } },
+    { kind: 'try', whole: false, change: { lora: { rank: 16 } } },
+  ],
+  [
+    { kind: 'keep', change: { lora: ' rank=16, layers=q_proj+v_proj,dropout=0.05 ' } },
+    { kind: 'keep', change: { lora: { rank: 16, layers: 'q_proj+v_proj', dropout: 0.05 } } },
+  ],
+  [
+    { kind: 'keep', change: { lora: ' ' } },
+    { kind: 'keep', change: { lora: null } },
+  ],
+  [
+    { kind: 'try', change: { lora: 'half' } },
+    { kind: 'try', whole: false, change: { lora: { rank: 'half' } } },
+  ],
+  [
+    { kind: 'try', change: { lora: { rank: 16 } } },
+    { kind: 'try', whole: false, change: {} },
+  ],
+  [
     { kind: 'save', name: 'timeline.png', data: 'iVBORw0+/w==' },
     { kind: 'save', name: 'timeline.png', data: 'iVBORw0+/w==' },
   ],

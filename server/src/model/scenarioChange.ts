@@ -14,6 +14,8 @@ export interface ScenarioChange {
   /** With its options: `pytorch-ddp,bucket-mb=50`. */
   readonly framework?: string | null;
   readonly checkpoint?: string | null;
+  /** By the names of the setting: `rank`, `layers`. */
+  readonly lora?: Readonly<Record<string, number | string>> | null;
   /** `null` takes a key away. */
   readonly freeze?: readonly string[] | null;
 }

@@ -54,6 +54,22 @@ test('a name is one of a list, and its label is no markup', () => {
   );
 });
 
+test('an empty text says what it means', () => {
+  const choice: WhatIfChoice = {
+    key: 'lora',
+    title: 'LoRA',
+    kind: 'text',
+    value: '',
+    options: options(['16']),
+    empty: '"none"',
+  };
+  expect(rowOf(choice, { lora: '' })).toEqual({
+    control:
+      '<label class="long"><span>LoRA</span><input type="text" name="lora" data-written="" value="" placeholder="&#34;none&#34;" list="lora-names" spellcheck="false"><datalist id="lora-names"><option value="16"></datalist></label>',
+    ...asIs,
+  });
+});
+
 test('a text proposes names, and no name ends an attribute', () => {
   const choice: WhatIfChoice = {
     key: 'cluster',

@@ -30,6 +30,7 @@ describe('curves are told apart by what differs', () => {
       [{ cluster: 'dgx-h100' }, { cluster: 'dgx-h100', batch: 8 }],
       ['dgx-a100, batch 4', 'dgx-h100, batch 4', 'dgx-h100, batch 8'],
     ],
+    ['adapters', [{ lora: { rank: 16 } }], ['no LoRA', 'LoRA 16']],
     ['another framework', [{ framework: 'horovod' }], ['pytorch-ddp', 'horovod']],
   ])('%s', (_, changes, titles) => {
     expect(curvesOf(changes).map(titleOfCurve)).toEqual(titles);
@@ -39,6 +40,12 @@ describe('curves are told apart by what differs', () => {
     const batches = [1, 2, 3, 5, 6, 7, 8].map((batch) => ({ batch }));
     expect(curvesOf(batches).map(titleOfCurve)).toEqual([4, 3, 5, 6, 7, 8].map((batch) => `batch ${batch}`));
   });
+});
+
+it('the curve of a model with adapters has them once', () => {
+  const adapted = estimateModel(opened, [{ ...base, lora: { rank: 16 } }]);
+  const curve = finish(scaleEstimate(adapted));
+  expect(curve?.points.find(({ gpus }) => gpus === base.gpus)?.step).toBe(adapted.cost?.totals.time.step);
 });
 
 it('each curve is that of its scenario by itself', () => {

@@ -34,6 +34,11 @@ describe('a change that is tried costs what it does when it is written', () => {
     [{ cluster: 'dgx-h100' }, { cluster: 'dgx-h100' }],
     [{ precision: 'fp32' }, { precision: 'fp32' }],
     [{ checkpoint: 'block' }, { checkpoint: 'block' }],
+    [{ lora: { rank: 16 } }, { lora: { rank: 16 } }],
+    [
+      { lora: { rank: 8, layers: 'fc+proj', dropout: 0.05 } },
+      { lora: { rank: 8, layers: ['fc', 'proj'], dropout: 0.05 } },
+    ],
     [{ framework: 'pytorch-fsdp' }, { framework: { name: 'pytorch-fsdp', options: {} } }],
     [
       { framework: 'pytorch-ddp,bucket-mb=10', gpus: 32, batch: 2, cluster: 'dgx-1-v100', precision: 'fp16' },
@@ -74,6 +79,25 @@ it('says what is wrong with a scenario that there is none of', () => {
   expect(tried?.issues.map(({ code }) => code)).toContain('scenario/unknown-cluster');
 });
 
+it('takes adapters away, and says what is wrong with a text of them', () => {
+  const adapted = estimateModel(opened, [{ ...base, lora: { rank: 16 } }]);
+  expect(stepOf(tryScenario(adapted, { batch: 8 }))).toBe(
+    stepOf(estimateModel(opened, [{ ...base, batch: 8, lora: { rank: 16 } }])),
+  );
+  expect(stepOf(tryScenario(adapted, { lora: null }))).toBe(stepOf(written));
+  const wrong = tryScenario(written, { lora: { rank: 'half' } });
+  expect(wrong?.costed).toBe(false);
+  expect(wrong?.issues.map(({ message }) => message)).toEqual([expect.stringMatching(/rank/)]);
+});
+
+it.each([
+  [{ rank: 16 }, '16'],
+  [{ rank: 8, layers: ['q_proj', 'v_proj'], dropout: 0.05 }, 'rank=8,layers=q_proj+v_proj,dropout=0.05'],
+] as const)('writes adapters as they are read: %j', (lora, text) => {
+  const choices = whatIfChoices(estimateModel(opened, [{ ...base, lora }]));
+  expect(choices.find(({ key }) => key === 'lora')?.value).toBe(text);
+});
+
 it('offers the values of now among those to choose from', () => {
   const choices = whatIfChoices(written);
   expect(choices.map(({ key, value }) => [key, value])).toEqual([
@@ -83,6 +107,7 @@ it('offers the values of now among those to choose from', () => {
     ['precision', 'bf16'],
     ['framework', 'pytorch-ddp,bucket-mb=50'],
     ['checkpoint', 'none'],
+    ['lora', ''],
   ]);
   for (const { kind, options, value } of choices)
     if (kind !== 'text') expect(options.map((option) => option.value)).toContain(value);
@@ -138,6 +163,7 @@ it('counts nodes where a cluster has processors alone, and gives long names a wh
   expect([...page.matchAll(/<label class="long"><span>([^<]*)/g)].map(([, title]) => title)).toEqual([
     'Cluster',
     'Framework and options',
+    'LoRA: rank and options',
   ]);
-  expect([...page.matchAll(/<label[^>]*><span>([^<]*)/g)].at(-1)?.[1]).toBe('Framework and options');
+  expect([...page.matchAll(/<label[^>]*><span>([^<]*)/g)].at(-1)?.[1]).toBe('LoRA: rank and options');
 });

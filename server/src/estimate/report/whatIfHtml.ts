@@ -44,7 +44,7 @@ function control(choice: WhatIfChoice, written: string): string {
     case 'name':
       return `<select ${shared}>${options.map((option) => optionHtml(option, value)).join('')}</select>`;
     case 'text':
-      return `<input type="text" ${shared} value="${escapeHtml(value)}" list="${key}-names" spellcheck="false"><datalist id="${key}-names">${options.map(({ value: name }) => `<option value="${escapeHtml(name)}">`).join('')}</datalist>`;
+      return `<input type="text" ${shared} value="${escapeHtml(value)}"${choice.empty === undefined ? '' : ` placeholder="${escapeHtml(choice.empty)}"`} list="${key}-names" spellcheck="false"><datalist id="${key}-names">${options.map(({ value: name }) => `<option value="${escapeHtml(name)}">`).join('')}</datalist>`;
   }
 }
 

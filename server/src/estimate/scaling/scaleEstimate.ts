@@ -5,9 +5,15 @@ import { requestOnGpus } from './requestOnGpus.ts';
 import { type Scaling, scaleInSteps } from './scaleJob.ts';
 
 /** The scenario of an estimate on the numbers of GPUs that its cluster suggests; `undefined` where it has none. */
-export function* scaleEstimate({ opened, scenario, cluster }: ModelEstimate): Steps<Scaling | undefined> {
+export function* scaleEstimate({
+  asked,
+  opened,
+  scenario,
+  cluster,
+}: ModelEstimate): Steps<Scaling | undefined> {
   if (scenario === undefined || cluster === undefined) return undefined;
   return yield* scaleInSteps(opened.name, gpuCounts(cluster, scenario.gpus), (gpus) =>
-    estimateModel(opened, [requestOnGpus(scenario, gpus, opened.analysis?.batchSymbol)], cluster),
+    // The model as it was opened: that of the estimate has its adapters already.
+    estimateModel(asked.model, [requestOnGpus(scenario, gpus, opened.analysis?.batchSymbol)], cluster),
   );
 }

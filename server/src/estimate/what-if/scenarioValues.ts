@@ -9,7 +9,7 @@ export const valuesOf = (choices: readonly WhatIfChoice[]): Readonly<Record<stri
 /** `dgx-h100, 64 GPUs, batch 16, bf16, pytorch-ddp`. */
 export function labelOf(values: Readonly<Record<string, string>>): string {
   return Object.entries(values)
-    .filter(([key, value]) => key !== 'checkpoint' || value !== 'none')
+    .filter(([key, value]) => (key !== 'checkpoint' || value !== 'none') && (key !== 'lora' || value !== ''))
     .map(([key, value]) => valueTexts[key]?.(value) ?? value)
     .join(', ');
 }
@@ -19,4 +19,5 @@ export const valueTexts: Readonly<Record<string, (value: string) => string>> = {
   gpus: (value) => counted(Number(value), 'GPU'),
   batch: (value) => `batch ${value}`,
   checkpoint: (value) => `checkpoint ${value}`,
+  lora: (value) => (value === '' ? 'no LoRA' : `LoRA ${value}`),
 };

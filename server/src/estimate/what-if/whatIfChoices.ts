@@ -1,6 +1,7 @@
 /** What can be tried of a scenario: each key with its value now and the values that make sense on this cluster. */
 
 import { printFramework } from '../../formats/frameworkText.ts';
+import { printGroup } from '../../formats/scenarioGroups.ts';
 import { frameworks } from '../../frameworks/registry.ts';
 import type { ClusterProfile } from '../../hardware/clusterProfile.ts';
 import { builtInClusters } from '../../hardware/clusters.ts';
@@ -10,7 +11,7 @@ import type { ModelEstimate } from '../estimateModel.ts';
 import { gpuCounts } from '../scaling/gpuCounts.ts';
 
 /** Keys of `ScenarioChange`. */
-export type TriedKey = 'cluster' | 'gpus' | 'batch' | 'precision' | 'framework' | 'checkpoint';
+export type TriedKey = 'cluster' | 'gpus' | 'batch' | 'precision' | 'framework' | 'checkpoint' | 'lora';
 
 export interface WhatIfChoice {
   readonly key: TriedKey;
@@ -20,6 +21,8 @@ export interface WhatIfChoice {
   readonly options: readonly WhatIfOption[];
   /** Numbers are moved along; of names one is picked; a framework is written with its options. */
   readonly kind: 'number' | 'name' | 'text';
+  /** What an empty text means. */
+  readonly empty?: string;
 }
 
 export interface WhatIfOption {
@@ -62,9 +65,28 @@ export function whatIfChoices({ scenario, cluster, cost, opened }: ModelEstimate
             scenario.checkpoint ?? 'none',
             checkpoints.map((name) => ({ value: name, label: name })),
           ),
+          loraChoice(scenario.lora),
         ]
       : []),
   ];
+}
+
+/** Ranks that people take, and how layers and a base in 4 bits are written. */
+const loraTexts = ['8', '16', '64', 'rank=16,layers=q_proj+v_proj', 'rank=16,base=nf4'];
+
+const loraChoice = (lora: Scenario['lora']): WhatIfChoice => ({
+  key: 'lora',
+  title: 'LoRA: rank and options',
+  value: lora === undefined ? '' : loraText(lora),
+  options: loraTexts.map((value) => ({ value, label: value })),
+  kind: 'text',
+  empty: 'none: all weights are trained',
+});
+
+/** As `--lora` is written: `16`, or `rank=16,layers=q_proj+v_proj`. */
+function loraText({ rank, layers, ...others }: NonNullable<Scenario['lora']>): string {
+  const pairs = { rank, ...(layers === undefined ? {} : { layers: layers.join('+') }), ...others };
+  return Object.keys(pairs).length === 1 ? String(rank) : printGroup(pairs);
 }
 
 function nameChoice(
