@@ -1,6 +1,6 @@
 /**
- * The tutorial, walked as it is written: each file is saved, each command run, and what the page shows is what it prints.
- * `npx vitest run test/docs -u` writes what is printed now into the page.
+ * Pages that are walked as they are written: each file is saved, each command run, and what a page shows is what it prints.
+ * `npx vitest run test/docs -u` writes what is printed now into the pages.
  */
 
 import { spawnSync } from 'node:child_process';
@@ -10,7 +10,6 @@ import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
 const root = resolve(import.meta.dirname, '../..');
-const page = join(root, 'docs/tutorial.md');
 const command = join(root, 'dist/cli.js');
 const folder = mkdtempSync(join(tmpdir(), 'layercost-tutorial-'));
 
@@ -19,10 +18,17 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-it('says what its commands print', { timeout: 120_000 }, async () => {
-  const text = readFileSync(page, 'utf8');
-  await expect(walk(text)).toMatchFileSnapshot(page);
-});
+it.each(['docs/tutorial.md', 'docs/how-to/lora.md'])(
+  '%s says what its commands print',
+  {
+    timeout: 120_000,
+  },
+  async (name) => {
+    const page = join(root, name);
+    const text = readFileSync(page, 'utf8');
+    await expect(walk(text)).toMatchFileSnapshot(page);
+  },
+);
 
 /** The page with what its commands print in the place of what it shows. */
 function walk(text: string): string {
@@ -42,7 +48,7 @@ function run(line: string): string {
   const [program, ...words] = [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(
     ([, quoted, word]) => quoted ?? word ?? '',
   );
-  expect(program, 'the page runs the command line alone').toBe('layercost');
+  expect(program, 'a page runs the command line alone').toBe('layercost');
   const { status, stdout, stderr } = spawnSync(process.execPath, [command, ...words], {
     cwd: folder,
     encoding: 'utf8',
