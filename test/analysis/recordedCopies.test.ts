@@ -38,3 +38,12 @@ test('a clone of a buffer is no table, one of what is computed is left to stride
 test.each([undefined, 'aten.detach.default'])('what is recorded as %s shows the table', (called) => {
   expect(read(called)).toEqual([true, []]);
 });
+
+test('contiguous() lays out what it reads, which an archive alone records', () => {
+  const laidOut = (called: string) =>
+    withCopies(graph, ({ type }) =>
+      type === 'Identity' ? { name: 'call', function: called } : undefined,
+    ).operators.flatMap(({ outputs, isLaidOut }) => (isLaidOut ? outputs : []));
+  expect(laidOut('aten.contiguous.default')).toEqual(['c', 'd', 'g']);
+  expect(laidOut('aten.clone.default')).toEqual([]);
+});

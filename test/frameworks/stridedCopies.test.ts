@@ -46,7 +46,7 @@ const shuffle = `
   - shuffled: reshape((batch, 10, 64))
   - out: Linear(64, 64)`;
 
-/** The same, as archives and unoptimized exports write `contiguous()`. */
+/** The same, as unoptimized exports write `contiguous()`. */
 const contiguous = shuffle.replace('  - shuffled', '  - lies: Identity()\n  - shuffled');
 
 const lastTwo = `
@@ -128,7 +128,7 @@ test.each([
   const input = layers === stacked ? '[10, batch, 64]' : '[batch, 10, 64]';
   const { training, operators } = lowered(layers, input, { attention: 'eager' }, batch);
   const copies = training.analysis.graph.operators
-    .filter(({ type }) => type === 'Transpose' || type === 'Identity')
+    .filter(({ type }) => type === 'Transpose')
     .map(({ index }) => operators[index]);
   expect([
     copies.reduce((sum, copy) => sum + (copy?.forward.length ?? 0), 0),

@@ -2,6 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import type { TrainingGraph } from '../../server/src/analysis/modelAnalysis.ts';
 import { openModel } from '../../server/src/analysis/openModel.ts';
 import { estimateModel } from '../../server/src/estimate/estimateModel.ts';
 import { byteSourceOfBuffer } from '../../server/src/formats/byteSource.ts';
@@ -28,22 +29,32 @@ const plain: Questions = {
   liesLast: () => false,
 };
 
-/** Of lines of a layer spec, those without a name get one: `v0`, `v1`, … */
+/** Of lines of a layer spec, those without a name get one: `v0`, `v1`, … `contiguous()` is what an archive has of the call. */
 function viewsOf(program: string, questions: Partial<Questions> = {}) {
   const lines = program
+    .replaceAll('contiguous()', 'Identity()')
     .split('; ')
     .map((line, index) => (/^\w+(, \w+)*: /.test(line) ? line : `v${index}: ${line}`));
   const shape = 'float32[2, 6, 4, 8]';
   const text = `inputs: { x: '${shape}', y: '${shape}' }\nlayers:\n${lines.map((line) => `  - ${line}\n`).join('')}`;
   const opened = openModel(byteSourceOfBuffer(new TextEncoder().encode(text)), 'views.layers.yaml');
-  const { training, issues } = estimateModel(opened, [
+  const { training: found, issues } = estimateModel(opened, [
     { cluster: 'a100-sxm-80gb', gpus: 1, precision: 'fp32', loss: 'none' },
   ]);
-  if (training === undefined) throw new Error(issues.map(({ message }) => message).join('\n'));
+  if (found === undefined) throw new Error(issues.map(({ message }) => message).join('\n'));
+  const training = program.includes('contiguous()') ? withLaidOut(found) : found;
   const views = viewStorage(training, { ...plain, ...questions });
   const { operators } = training.analysis.graph;
   const last = operators.at(-1)?.outputs.at(-1) ?? '';
   return { ...views, last, copied: [...views.copies].map((index) => operators[index]?.type) };
+}
+
+function withLaidOut(training: TrainingGraph): TrainingGraph {
+  const { graph } = training.analysis;
+  const operators = graph.operators.map((operator) =>
+    operator.type === 'Identity' ? { ...operator, isLaidOut: true as const } : operator,
+  );
+  return { ...training, analysis: { ...training.analysis, graph: { ...graph, operators } } };
 }
 
 describe('PyTorch lays it so', () => {
@@ -123,19 +134,18 @@ test('a whole of which parts are viewed as no view of it can show is laid out in
 });
 
 /**
- * `contiguous()`, which archives and unoptimized exports write as an Identity: a copy where the tensor does not lie in order
+ * A copy where the tensor does not lie in order, else the tensor itself
  * (aten/src/ATen/native/TensorProperties.cpp, `contiguous`). Strides of [2, 4, 6, 8].
  */
-test('an Identity of what does not lie in order is a copy in order', () => {
-  const turned = viewsOf('t: transpose(x, 1, 2); Identity()');
+test('contiguous() of what does not lie in order is a copy in order', () => {
+  const turned = viewsOf('t: transpose(x, 1, 2); contiguous()');
   expect([...turned.laidOut]).toEqual([turned.last]);
   expect(turned.storage(turned.last)).toBe(turned.last);
   expect(turned.layout(turned.last)?.strides).toEqual([192, 48, 8, 1]);
-  // In order, channels last, or outside autograd it is the tensor itself.
   for (const program of [
-    'r: reshape(x, (2, 4, 6, 8)); Identity()',
-    't: permute(x, 0, 3, 1, 2); Identity()',
-    't: transpose(x, 1, 2); detach()',
+    'r: reshape(x, (2, 4, 6, 8)); contiguous()',
+    't: permute(x, 0, 3, 1, 2); contiguous()',
+    't: transpose(x, 1, 2); Identity()',
   ]) {
     const kept = viewsOf(program);
     expect([[...kept.laidOut], kept.storage(kept.last)]).toEqual([[], 'x']);
@@ -143,9 +153,9 @@ test('an Identity of what does not lie in order is a copy in order', () => {
   // Fused attention lays its result out as the query lies, so that tokens are put first by a copy.
   const attention: Questions['attention'] = ({ type, inputs: [query = ''] }) =>
     type === 'Relu' ? { query, value: query, mask: undefined } : undefined;
-  const given = 't: transpose(x, 1, 2); i: Identity(); a: relu(i); back: transpose(a, 1, 2); Identity()';
+  const given = 't: transpose(x, 1, 2); i: contiguous(); a: relu(i); back: transpose(a, 1, 2); contiguous()';
   expect(viewsOf(given, { attention }).laidOut.size).toBe(2);
   expect(
-    viewsOf(given.replace('; i: Identity()', '').replace('(i)', '(t)'), { attention }).laidOut.size,
+    viewsOf(given.replace('; i: contiguous()', '').replace('(i)', '(t)'), { attention }).laidOut.size,
   ).toBe(0);
 });

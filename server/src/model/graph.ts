@@ -50,6 +50,8 @@ export interface Operator {
   readonly isOutsideAutocast?: true;
   /** What it hands through lies in memory of its own: `clone()`. */
   readonly isCopy?: true;
+  /** It gives a tensor in order, which is a copy of one that does not lie so: `contiguous()`. */
+  readonly isLaidOut?: true;
   /** Whether the program writes its result over its input; absent where it does not say so. */
   readonly isInPlace?: boolean;
   /**

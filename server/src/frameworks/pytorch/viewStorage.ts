@@ -123,7 +123,7 @@ function followViews(
     }
     const to = training.tensors.get(output)?.dimensions;
     if (from === undefined || to === undefined) continue;
-    if (isLaidOut(training, operator, from)) {
+    if (isLaidOut(operator, from)) {
       laidOut.add(output);
       continue;
     }
@@ -158,15 +158,9 @@ interface ViewQuestions {
   readonly liesLast: (name: string) => boolean;
 }
 
-/**
- * Whether an operator is `contiguous()` of what does not lie in order: archives and unoptimized exports write an Identity. What leaves
- * autograd is none, and images that lie channels last are taken through other calls.
- */
-const isLaidOut = ({ analysis }: TrainingGraph, { type, outputs }: Operator, from: Strided): boolean =>
-  type === 'Identity' &&
-  !liesInOrder(from) &&
-  !suggestsChannelsLast(from) &&
-  analysis.graph.values.get(outputs[0] ?? '')?.isDetached !== true;
+/** Whether an operator is `contiguous()` of what does not lie in order; images that lie channels last are taken through other calls. */
+const isLaidOut = (operator: Operator, from: Strided): boolean =>
+  operator.isLaidOut === true && !liesInOrder(from) && !suggestsChannelsLast(from);
 
 /** Images of [images, channels, rows, columns], the channels of a pixel side by side. */
 const channelsLastOf = ([images = 1, channels = 1, rows = 1, columns = 1]: readonly number[]): Strided =>

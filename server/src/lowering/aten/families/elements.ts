@@ -202,13 +202,13 @@ const detach: LowerAten = (call) => {
 
 /**
  * A copy. It is its own where it is of what is stored, or of a part: what keeps the copy does not keep the whole that the part views. Of
- * what is computed, a clone mostly lays it out in order.
+ * what is computed, a clone mostly lays it out in order, which how tensors lie shows.
  */
 const copiedWhole: LowerAten = (call) => {
   const self = call.tensor('self');
   if (self !== undefined && call.isStored(self)) return call.emit('Identity', [self]);
   const isOwn = rankOf(self) > 0 && call.isPart('self');
-  return isOwn ? call.emit('Concat', [self], { axis: int(0) }) : laidOut(call);
+  return self && (isOwn ? call.emit('Concat', [self], { axis: int(0) }) : [self]);
 };
 
 /** A tensor in order: a copy of a view that does not lie so, which how tensors lie shows, and otherwise the tensor itself. */
