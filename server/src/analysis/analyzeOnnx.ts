@@ -29,6 +29,7 @@ import { issuesOfFusedOperators } from './issuesOfFusedOperators.ts';
 import { issuesOfLostCasts } from './issuesOfLostCasts.ts';
 import { issuesOfSequenceLengths } from './issuesOfSequenceLengths.ts';
 import { joinBatchStatistics } from './joinBatchStatistics.ts';
+import { joinMaskedWrites } from './joinMaskedWrites.ts';
 import { joinSlices } from './joinSlices.ts';
 import { joinSplits } from './joinSplits.ts';
 import type { ModelAnalysis, ModelSymbol } from './modelAnalysis.ts';
@@ -90,7 +91,9 @@ export function* analyzeInSteps(
   const stopped = provided === undefined ? recordedDetachments(stored) : undefined;
   const called = stopped?.nodes ?? stored.nodes;
   const nodes =
-    provided === undefined ? joinBilinear(namedScatters(called, given), graph) : namedScatters(called, given);
+    provided === undefined
+      ? joinMaskedWrites(joinBilinear(namedScatters(called, given), graph), graph)
+      : namedScatters(called, given);
   const detached =
     provided?.detached ??
     new Set([

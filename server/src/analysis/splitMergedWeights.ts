@@ -191,15 +191,24 @@ function recordedParameters({
     if (parts?.size === 1) return [...parts.keys()][0];
     const before = known.get(flat);
     if (before !== undefined) return before.get(position);
-    const called = readByCall(flat.node, placeholders) ?? [];
+    const call = readByCall(flat.node, placeholders);
+    const called = call ?? [];
     const places = flat.node.inputs.flatMap((name, place) => (sources.has(name) ? [place] : []));
     const own = places.map((place) => sources.get(flat.node.inputs[place] ?? '') ?? '');
+    const isWhole = call?.every((name) => own.includes(name)) === true;
     // What the file has a tensor of is that tensor: the other is a number of the call's own.
     const parameters = parametersAt(own, called)
       .map((parameter) => parameter ?? leftOpen(flat))
       .map((parameter, index) =>
         parameter === own[index] || !stored.has(parameter ?? '') ? parameter : undefined,
-      );
+      )
+      .map((parameter, index) => {
+        const [source = '', place] = [own[index], places[index]];
+        if (parameter !== undefined || place === undefined || !isWhole || !isBufferName(source))
+          return parameter;
+        // A second call updates the statistics that the first one gave; scale and shift without any are the exporter's.
+        return isStatistic(flat, place) ? source : noParameter;
+      });
     const found = new Map(places.map((place, index) => [place, parameters[index]]));
     known.set(flat, found);
     return found.get(position);

@@ -122,7 +122,7 @@ class Calls(torch.nn.Module):
             x.movedim(0, 2), image.movedim((1, 2), (-1, -2)), t.cat(pair[:1] * 2, 1), t.cat([count, mask], 1),
             t.stack([x, x], -1), x[:, :1].expand(3, 5, 6), first.expand_as(x), t.broadcast_to(first, (3, 5, 6)),
             first.repeat(2, 3), first.repeat(2, 1, 1), x.tile(2), x.repeat_interleave(2, 1), x.flip(1, 2), x.roll(1, 1),
-            x.roll((-2, 7), (0, 2)), F.pad(x, (1, 2)), F.pad(image, (1, 1, 2, 2), value=1.5), F.pad(image, (1, 2, 3, 1), mode="reflect"),
+            x.roll((-2, 7), (0, 2)), x.roll(4), F.pad(x, (1, 2)), F.pad(image, (1, 1, 2, 2), value=1.5), F.pad(image, (1, 2, 3, 1), mode="reflect"),
             F.pad(image, (1, 2, 3, 1), mode="replicate"), F.pad(x, (0, -1)), F.pad(image, (1, 1, 1, 1), mode="circular"),
             F.pixel_shuffle(image, 2), F.pixel_unshuffle(image, 2), *t.meshgrid(x[0, 0], x[0, :, 0], indexing="ij"),
             *t.meshgrid(x[0, 0], x[0, :, 0], indexing="xy"),

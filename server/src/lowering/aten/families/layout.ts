@@ -143,13 +143,27 @@ const flip: LowerAten = (call) => {
   return call.emit('Slice', [self, all(-1), all(-(2 ** 31)), call.integers(axes), all(-1)]);
 };
 
-/** What falls off at one end comes back at the other: two slices that change places. */
+/** What falls off at one end comes back at the other: two slices that change places. Without axes all elements are one row. */
 const roll: LowerAten = (call) => {
   const self = call.tensor('self');
   const axes = call.numbers('dims', []);
   const shifts = call.numbers('shifts', []);
+  if (self?.shape === undefined) return undefined;
+  if (axes.length > 0) return rolled(call, self, axes, shifts);
+  const sizes = call.sizes(self.shape);
+  const [row] = call.emit('Reshape', [self, call.integers([-1])]);
+  const [turned] = rolled(call, row, [0], shifts) ?? [];
+  return turned && sizes && call.emit('Reshape', [turned, sizes]);
+};
+
+function rolled(
+  call: AtenCall,
+  self: Tensor,
+  axes: readonly number[],
+  shifts: readonly number[],
+): readonly Tensor[] | undefined {
   let output = self;
-  if (self?.shape === undefined || axes.length === 0 || axes.length !== shifts.length) return undefined;
+  if (self.shape === undefined || axes.length !== shifts.length) return undefined;
   for (const [index, given] of axes.entries()) {
     const axis = fromFront(given, self.shape.length);
     const size = self.shape[axis];
@@ -161,8 +175,8 @@ const roll: LowerAten = (call) => {
     const [front, back] = call.emitMany('Split', [output, sizes], 2, { axis: int(axis) }) ?? [];
     [output] = call.emit('Concat', [back, front], { axis: int(axis) });
   }
-  return output && [output];
-};
+  return [output];
+}
 
 const padModes: Readonly<Record<string, string>> = {
   constant: 'constant',
