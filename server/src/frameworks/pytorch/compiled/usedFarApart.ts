@@ -34,7 +34,9 @@ export function usedFarApart(graph: CompiledGraph): ReadonlySet<number> {
   };
 
   const found = new Set<number>();
-  for (const [name, { consumers, role }] of values) {
+  for (const [name, { consumers, role, producer }] of values) {
+    // Only what is fused with the operator that makes the value would be computed again with it.
+    if (producer === undefined || !fusible[producer]) continue;
     // A number that many operators read is written into each of them.
     if (consumers.length < 2 || (role === 'constant' && graph.elementsOf(name) === 1)) continue;
     const last = Math.max(...consumers);
