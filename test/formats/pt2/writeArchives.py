@@ -67,6 +67,7 @@ class Calls(torch.nn.Module):
         gru = torch.nn.GRU(6, 5, 2, batch_first=True, bias=False)
         self.sequences = torch.nn.ModuleList([lstm, both, gru, torch.nn.RNN(6, 5, nonlinearity="relu"), torch.nn.RNN(6, 5)])
         self.cells = torch.nn.ModuleList([torch.nn.LSTMCell(6, 5), torch.nn.GRUCell(6, 5), *(torch.nn.RNNCell(6, 5, nonlinearity=name) for name in ("tanh", "relu"))])
+        self.algebra = ["det", "slogdet", "logdet", "inv"]
         self.slope = torch.nn.Parameter(torch.ones(4))
         self.table = torch.nn.Embedding(11, 6)
         self.bag = torch.nn.EmbeddingBag(11, 6)
@@ -179,9 +180,13 @@ class Calls(torch.nn.Module):
             t.complex(x, x).real, t.complex(x, x).angle(), t.complex(x, x).conj(), t.fft.rfft(x), t.fft.irfft(t.complex(x, x)), t.fft.fft2(t.complex(x, x)), t.fft.fft(x), t.fft.fftn(x), t.fft.rfft2(x), x * 1j,
             t.fft.rfftn(x), t.stft(x.flatten(1), 4, 2, window=first[0, :4], return_complex=True), t.diagonal(x, 1, 0, 2), first.diagonal(), t.diag_embed(x), x.as_strided((2, 3), (1, 2), 4),
             t.randperm(5), F.cosine_similarity(x, x[:1], -1), t.cdist(x, x), t.cdist(image.flatten(1, 2), image.flatten(1, 2)), F.pdist(first), t.histc(first, 5), F.bilinear(x, x, volume[0, 0, :, :, :6]),
-            x.transpose(0, 1).contiguous(), mask.clone().__ior__(mask), mask.clone().__iand__(mask), mask.clone().__ixor__(mask), x.index_put((mask,), first[0]), t._is_all_true(x > 0), t._is_any_true(x > 0), t.fill(x, first[0, 0]), t.empty_like(x).fill_(first[0, 0]),
+            x.transpose(0, 1).contiguous(), mask.clone().__ior__(mask), mask.clone().__iand__(mask), mask.clone().__ixor__(mask), x.index_put((mask,), first[0]), *(each for name in self.algebra for each in listed((getattr(t.linalg, name, None) or getattr(t, name))(x[:, :, :5]))), t.diag(first[0]), t.diag(first), t.diag(first, 1), t.logspace(0, 1, 7), first.index_reduce(0, count[0] % 5, x[0], "amax"), x.index_reduce(1, count[0] % 5, x, "prod"), t._is_all_true(x > 0), t._is_any_true(x > 0), t.fill(x, first[0, 0]), t.empty_like(x).fill_(first[0, 0]),
         ]
         return tuple(results)
+
+
+def listed(results):
+    return [results] if isinstance(results, torch.Tensor) else results
 
 
 def flat(results):
@@ -289,6 +294,7 @@ write("small.pt2", small, (image,), dynamic_shapes=({0: torch.export.Dim("batch"
 write("words.pt2", words, (tokens,))
 save(torch.export.export(calls, inputs, strict=False), LOWERING / "calls.pt2")
 calls.sequences = torch.nn.ModuleList()  # which become all their steps
+calls.algebra = []  # which become factorizations
 save(torch.export.export(calls, inputs, strict=False).run_decompositions(), LOWERING / "coreCalls.pt2")
 save(torch.export.export(regions, (torch.zeros(2, 6, device="meta"),), strict=False), LOWERING / "regions.pt2")
 save(torch.export.export(Loops(), (torch.zeros(6, 2, 32),), strict=False), LOWERING / "loops.pt2")

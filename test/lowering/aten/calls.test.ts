@@ -14,7 +14,7 @@ import type { AtenNode, ExportedProgram } from '../../../server/src/formats/pt2/
 import { lowerAten } from '../../../server/src/lowering/aten/lowerAten.ts';
 import { atenOperators } from '../../../server/src/lowering/aten/operators.ts';
 import { isKnownShape } from '../../../server/src/model/graph.ts';
-import { ownDomain } from '../../../server/src/operators/vocabulary/define.ts';
+import { findOperator } from '../../../server/src/operators/registry.ts';
 
 const open = (name: string): ExportedProgram => {
   const bytes = new Uint8Array(readFileSync(new URL(name, import.meta.url)));
@@ -46,7 +46,7 @@ const written = (elementType: string, shape: readonly unknown[]): string =>
 function compare(program: ExportedProgram, node: AtenNode): readonly [string, string] {
   const { model, structure } = lowerAten(alone(program, node), 'call', parseDimension);
   const unknown = model.graph.nodes.flatMap(({ domain, type }) =>
-    domain === '' || domain === ownDomain ? [] : [`unknown ${type}`],
+    domain === '' || findOperator(domain, type, 1) !== undefined ? [] : [`unknown ${type}`],
   );
   const { graph } = analyzeOnnx(model, structure);
   const own = graph.outputs.map((name) => {

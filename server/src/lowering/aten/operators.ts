@@ -10,6 +10,7 @@ import { convolutionOperators } from './families/convolutions.ts';
 import { creationOperators } from './families/creation.ts';
 import { elementOperators } from './families/elements.ts';
 import { layoutOperators } from './families/layout.ts';
+import { linearAlgebraOperators } from './families/linearAlgebra.ts';
 import { lossOperators } from './families/losses.ts';
 import { marginLossOperators } from './families/marginLosses.ts';
 import { normalizationOperators } from './families/normalizations.ts';
@@ -25,6 +26,7 @@ const families = [
   ...[
     cellOperators,
     complexOperators,
+    linearAlgebraOperators,
     marginLossOperators,
     productOperators,
     recurrentOperators,

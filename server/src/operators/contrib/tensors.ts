@@ -29,7 +29,7 @@ import {
   unknownBecause,
   whyUnknown,
 } from '../vocabulary/types.ts';
-import { cost, trafficOf, unknownShapeCost, work } from '../vocabulary/work.ts';
+import { cost, savedOutput, trafficOf, unknownShapeCost, work } from '../vocabulary/work.ts';
 
 /** Complex numbers are pairs on the last axis: four products and two sums each. */
 const complexProducts = (['ComplexMul', 'ComplexMulConj'] as const).map((type) =>
@@ -57,7 +57,12 @@ const inverse = defineContrib({
     const output = context.output(0);
     if (input === undefined || output === undefined) return unknownShapeCost;
     const side = input.dimensions.at(-1) ?? 1;
-    return cost('matmul', work({ flops: 2 * input.elements * side, traffic: trafficOf(input, output) }));
+    const product = 2 * input.elements * side;
+    return cost('matmul', work({ flops: product, traffic: trafficOf(input, output) }), {
+      // −Yᵀ · G · Yᵀ, two products (PyTorch 2.13 torch/csrc/autograd/FunctionsManual.cpp, `linalg_inv_backward`).
+      data: work({ flops: 2 * product, kernels: 2, traffic: trafficOf(output, output, output, input) }),
+      saved: [savedOutput(0)],
+    });
   },
 });
 

@@ -25,7 +25,7 @@ import {
   unknownBecause,
   whyUnknown,
 } from '../vocabulary/types.ts';
-import { savedInput, savedOutput, trafficOfElements } from '../vocabulary/work.ts';
+import { savedInput, savedOutput, trafficOfElements, unknownShapeCost } from '../vocabulary/work.ts';
 
 /** 5·n·log₂ n operations per transform of length n (Cooley and Tukey 1965, as FFTW counts), for `elements` of all of them. */
 export const transformOperations = (elements: number, length: number): number =>
@@ -170,10 +170,15 @@ const determinant = define({
   },
   dimensions: (context) => rowsMap(context, -2),
   cost: (context) => {
-    const size = context.input(0)?.dimensions.at(-1) ?? 1;
+    const input = context.input(0);
+    if (input === undefined) return unknownShapeCost;
+    const size = input.dimensions.at(-1) ?? 1;
+    // Triangles of all elements, and of each row with which other it changed places as int32 (PyTorch 2.13
+    // tools/autograd/derivatives.yaml, `_linalg_det`: A, LU, pivots, result).
+    const factors = { float32Elements: input.elements, fixedBytes: (4 * input.elements) / Math.max(1, size) };
     return copyCost(context, {
       perInput: (2 * size) / 3,
-      saved: [savedInput(0), savedOutput(0)],
+      saved: [savedInput(0), savedOutput(0), { kind: 'extra', name: 'factors', traffic: factors }],
     });
   },
 });

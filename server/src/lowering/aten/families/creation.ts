@@ -59,6 +59,14 @@ const spaced: LowerAten = (call) => {
     .map((counted) => call.cast(counted, type));
 };
 
+/** Powers of a base, evenly spaced in their exponents. */
+const logarithmic: LowerAten = (call) => {
+  const type = call.results[0]?.elementType;
+  const exponents = spaced(call);
+  const base = call.scalar(call.numberOr('base', 10), type ?? 'float32');
+  return exponents?.flatMap((tensor) => call.emit('Pow', [base, tensor]));
+};
+
 const random =
   (type: 'RandomUniformLike' | 'RandomNormalLike'): LowerAten =>
   (call) => {
@@ -147,6 +155,7 @@ export const creationOperators: Readonly<Record<string, LowerAten>> = {
   ),
   ...each(['randperm.default', 'randperm.generator'], permutation),
   'linspace.default': spaced,
+  'logspace.default': logarithmic,
   ...each(
     ['rand.default', 'rand_like.default', 'uniform_.default', 'uniform.default'],
     random('RandomUniformLike'),

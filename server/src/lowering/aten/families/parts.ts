@@ -305,6 +305,22 @@ const scatter =
       : call.emit('ScatterElements', [self, places, ...updates], attributes);
   };
 
+/** As `scatter_reduce` of whole rows: the index holds for all of a row. */
+const reduceRows: LowerAten = (call) => {
+  const [self, places, source] = [call.tensor('self'), call.tensor('index'), call.tensor('source')];
+  const reduction = reductionNames[call.text('reduce') ?? ''];
+  if (self === undefined || places === undefined || source?.shape === undefined || reduction === undefined)
+    return undefined;
+  const axis = fromFront(call.numberOr('dim', 0), source.shape.length);
+  const rest = source.shape.map((_, at) => at).filter((at) => at !== axis);
+  const sizes = call.sizes(source.shape);
+  if (sizes === undefined) return undefined;
+  const [column] = rest.length === 0 ? [places] : call.emit('Unsqueeze', [places, call.integers(rest)]);
+  const spread = call.emit('Expand', [column, sizes]);
+  const attributes = { axis: int(axis), reduction: text(reduction) };
+  return call.emitMany('ScatterReduce', [self, ...spread, source], 1, attributes, ownDomain);
+};
+
 /** Rows added, or written, where an index says, of one axis, which comes first. */
 const toRows =
   (reduction: string): LowerAten =>
@@ -389,6 +405,13 @@ const diagonalMatrix: LowerAten = (call) => {
   return call.emit('Reshape', [...cut, call.integers([...around, size, size])]);
 };
 
+/** A vector on the diagonal of a matrix, or the diagonal of a matrix. */
+const diag: LowerAten = (call) => {
+  const self = call.tensor('self');
+  if (rankOf(self) !== 1) return diagonal(call);
+  return call.numberOr('diagonal', 0) === 0 ? diagonalMatrix(call) : undefined;
+};
+
 const nonZero: LowerAten = (call) => {
   const self = call.tensor('self');
   return self && call.emit('Transpose', call.emit('NonZero', [self]));
@@ -401,7 +424,7 @@ const diagonal: LowerAten = (call) => {
   const [first, second] = [call.numberOr('dim1', 0), call.numberOr('dim2', 1)].map((axis) =>
     rank === undefined ? undefined : fromFront(axis, rank),
   );
-  const offset = call.numberOr('offset', 0);
+  const offset = call.numberOr('offset', call.numberOr('diagonal', 0));
   const count = call.shape?.at(-1);
   if (self === undefined || rank === undefined || typeof count !== 'number') return undefined;
   if (first === undefined || second === undefined) return undefined;
@@ -476,6 +499,7 @@ export const partOperators: Readonly<Record<string, LowerAten>> = {
   'index_select.default': indexSelect,
   ...each(['index_add.default', 'index_add_.default'], toRows('add')),
   ...each(['index_copy.default', 'index_copy_.default'], toRows('none')),
+  ...each(['index_reduce.default', 'index_reduce_.default'], reduceRows),
   'gather.default': gather,
   'slice_scatter.default': replaced(true),
   'select_scatter.default': replaced(false),
@@ -486,6 +510,7 @@ export const partOperators: Readonly<Record<string, LowerAten>> = {
   ...each(['triu.default', 'triu_.default'], triangle(1)),
   ...each(['diagonal.default', 'diagonal_copy.default', 'linalg_diagonal.default'], diagonal),
   'diag_embed.default': diagonalMatrix,
+  'diag.default': diag,
   ...each(['as_strided.default', 'as_strided_copy.default'], strided),
   ...each(['histc.default', 'bincount.default'], counted),
   'one_hot.default': oneHot,
