@@ -68,6 +68,59 @@ describe('under autocast', () => {
     ]);
   });
 
+  // `c = a * a.float()` is wide (PyTorch promotes), `c.to(a.dtype)` half, whichever of the two was widened.
+  test.each([
+    ['first', 'Mul (b, a)'],
+    ['second', 'Mul (a, b)'],
+  ])('what is widened may be read %s, and through others', (_, product) => {
+    const norm = [
+      matmul,
+      '["/norm/Cast"] b = Cast <to = 1> (a)',
+      `["/norm/Mul"] c = ${product}`,
+      '["/norm/Sqrt"] d = Sqrt (c)',
+      '["/norm/Cast_1"] y = Cast <to = 1> (d)',
+    ];
+    expect(elementBytes(norm)).toEqual(['MatMul 2', 'Cast 4', 'Mul 4', 'Sqrt 4', 'Cast 2']);
+  });
+
+  test('what another module computed of it was not cast first in this one', () => {
+    const two = [
+      matmul,
+      '["/norm/Cast"] b = Cast <to = 1> (a)',
+      '["/other/Mul"] c = Mul (b, b)',
+      '["/norm/Cast_1"] y = Cast <to = 1> (c)',
+    ];
+    expect(elementBytes(two)).toEqual(['MatMul 2', 'Cast 4', 'Mul 4', 'Cast 4']);
+  });
+
+  test('two tensors that are widened each go back to their own type', () => {
+    const both = [
+      matmul,
+      '["/softplus/Softplus"] p = Softplus (a)',
+      '["/norm/Cast"] b = Cast <to = 1> (a)',
+      '["/norm/Cast_1"] c = Cast <to = 1> (p)',
+      '["/norm/Sqrt"] d = Sqrt (b)',
+      '["/norm/Sqrt_1"] e = Sqrt (c)',
+      '["/norm/Cast_2"] f = Cast <to = 1> (d)',
+      '["/norm/Cast_3"] g = Cast <to = 1> (e)',
+      '["/out/Add"] y = Add (f, g)',
+    ];
+    expect(elementBytes(both)).toEqual([
+      ...['MatMul 2', 'Softplus 4', 'Cast 4', 'Cast 4', 'Sqrt 4', 'Sqrt 4', 'Cast 2', 'Cast 4', 'Add 4'],
+    ]);
+  });
+
+  test('numbers are cast as they say, and what comes of them is cast first', () => {
+    const counted = [
+      matmul,
+      '["/norm/Cast"] b = Cast <to = 1> (a)',
+      '["/norm/Cast_1"] c = Cast <to = 7> (b)',
+      '["/norm/Cast_2"] d = Cast <to = 1> (c)',
+      '["/norm/Mul"] y = Mul (d, b)',
+    ];
+    expect(elementBytes(counted).slice(-2)).toEqual(['Cast 4', 'Mul 4']);
+  });
+
   test('a weight takes the type of what it meets', () => {
     const scaled = [matmul, '["/scale/Cast"] t = Cast <to = 1> (s)', '["/scale/Mul"] y = Mul (a, t)'];
     expect(elementBytes(scaled).slice(-1)).toEqual(['Mul 2']);
