@@ -13,6 +13,7 @@ import { foldingRanges } from '../../server/src/language/foldingRanges.ts';
 import { inlayHints } from '../../server/src/language/inlayHints.ts';
 import type { ModelView } from '../../server/src/language/modelView.ts';
 import { viewOnnxLayers } from '../../server/src/language/viewOnnxLayers.ts';
+import { layerNames } from '../../server/src/language/wholeLayers.ts';
 import type { ScenarioRequest } from '../../server/src/model/scenario.ts';
 
 function viewOf(sample: string, scenario: ScenarioRequest): { view: ModelView; plain: ModelEstimate } {
@@ -50,6 +51,19 @@ describe.each(scenarios)('%s, %j', (sample, scenario) => {
     expect(new Set(lines).size).toBe(lines.length);
     const sum = lines.reduce((total, { flops }) => total + (flops.forward ?? Number.NaN), 0);
     expect(sum).toBe(plain.cost?.totals.flops.forward);
+  });
+
+  test('counts and names the layers of the file, as reports do', () => {
+    const names = plain.opened.analysis?.layers.map(({ name }) => name) ?? [];
+    expect(view.whole).toBe(plain);
+    expect(view.rows.flatMap(layerNames).filter((name) => !names.includes(name))).toEqual([]);
+    const costly = plain.cost?.layers.filter(({ flops }) => (flops.forward ?? 0) > 0) ?? [];
+    const shown = new Set(view.rows.flatMap(layerNames));
+    expect(costly.filter(({ name }) => !shown.has(name))).toEqual([]);
+    for (const row of view.rows) {
+      expect(new Set(layerNames(row)).size).toBe(layerNames(row).length);
+      expect(layerNames(row).length).toBeLessThanOrEqual(row.layers.length);
+    }
   });
 
   test('has one row per line', () => {

@@ -1,8 +1,9 @@
 /** The pages of a model: which is made of what is asked, and what it hands back beside its text. */
 
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeReport, type ReportParams, type ReportResult } from '../../server/src/protocol.ts';
-import { startTestServer, type TestClient } from './testServer.ts';
+import { layersAddress, startTestServer, type TestClient, textAddress } from './testServer.ts';
 
 const uri = 'file:///models/small.layers.yaml';
 const unknown = 'file:///models/unknown.layers.yaml';
@@ -105,4 +106,27 @@ test.each<[string, string, object, string, number, boolean]>([
   // The time is written with three digits.
   expect(((tried?.throughput ?? Number.NaN) * seconds) / samples).toBeCloseTo(1, 2);
   expect(tried?.fits).toBe(fits);
+});
+
+test('a binary model has the same report beside its layers as beside its text', async () => {
+  const file = 'file:///models/tinyllama.onnx';
+  client.files.set(file, readFileSync('samples/tinyllama.onnx'));
+  const reports: string[] = [];
+  for (const address of [textAddress(file), layersAddress(file)]) {
+    const { text } = await client.connection.sendRequest<{ text: string }>('workspace/textDocumentContent', {
+      uri: address,
+    });
+    await client.open(address, 'layer-spec', text);
+    reports.push((await page({ page: 'report', format: 'text' }, address)).text);
+  }
+  expect(reports[0]).toMatch(/ operators in \d+ layers$/m);
+  expect(reports[1]).toBe(reports[0]);
+  const { layerLines, text } = await page(
+    { page: 'report', format: 'html', nonce: 'n' },
+    layersAddress(file),
+  );
+  const listed = new Set([...text.matchAll(/<tr data-layer="([^"]*)"/g)].map(([, name]) => name));
+  const onLines = new Set(layerLines?.flatMap(({ layers }) => layers));
+  // The loss that is added stands on no line.
+  expect([...listed].filter((name) => !onLines.has(name ?? ''))).toEqual(['loss']);
 });

@@ -2,6 +2,7 @@
 
 import { lineCost } from './lineCost.ts';
 import { type ModelView, viewsOf } from './modelView.ts';
+import { layerNames } from './wholeLayers.ts';
 
 export interface CostRow {
   /** The model it is of, where the text holds several. */
@@ -32,7 +33,7 @@ export const costRows = (view: ModelView): readonly CostRow[] =>
             ...(each.part === undefined ? {} : { model: each.part.name }),
             name: row.name,
             type: row.layers[0]?.type ?? '',
-            layers: row.layers.length,
+            layers: layerNames(row).length,
             line: row.line,
             time: cost.time.forward + cost.time.backward,
             memory: cost.saved + cost.gradient + cost.optimizerState,

@@ -14,6 +14,7 @@ import {
   viewsOf,
 } from './modelView.ts';
 import { endOfLine, type Range, rangeOfLine } from './textLines.ts';
+import { layerNames } from './wholeLayers.ts';
 
 export interface DocumentSymbol {
   readonly name: string;
@@ -130,7 +131,7 @@ const byLine = (left: DocumentSymbol, right: DocumentSymbol): number =>
 function detailOf(row: LayerRow): string {
   const { time, unknown } = lineCost(row);
   const types = [...new Set(row.layers.map((layer) => layer.type))];
-  const type = row.group ? `${row.layers.length} layers` : types.join(', ');
+  const type = row.group ? `${layerNames(row).length} layers` : types.join(', ');
   const total = add(time.forward, time.backward);
   return unknown ? `${type}, cost unknown` : total > 0 ? `${type}, ${formatTime(total)}` : type;
 }

@@ -28,6 +28,7 @@ import { isOfScenario, type LineCost, lineCost, measuredTime, predictedOfDevice 
 import { hasLayerLines, type LayerRow, type ModelView, rowAtLine, viewsOf } from './modelView.ts';
 import { type Position, type Range, rangeOfLine } from './textLines.ts';
 import { caffeDocumentation } from './viewCaffe.ts';
+import { layerNames } from './wholeLayers.ts';
 import { whyUnknown } from './whyUnknown.ts';
 
 export interface Hover {
@@ -188,7 +189,7 @@ function workLine(
 function title(row: LayerRow, single: LayerCost | undefined): string {
   if (single !== undefined) return `${single.name} · ${single.type}`;
   const types = [...new Set(row.layers.map((layer) => layer.type))];
-  return `${row.name} · ${row.group || types.length > 1 ? '' : `${types.join(', ')}, `}sum of ${row.layers.length} layers`;
+  return `${row.name} · ${row.group || types.length > 1 ? '' : `${types.join(', ')}, `}sum of ${layerNames(row).length} layers`;
 }
 
 const outputLine = (layer: LayerCost): string =>

@@ -6,6 +6,7 @@ import type { LayerMeasurements } from '../model/measurement.ts';
 import type { LayerCost } from '../model/stepCost.ts';
 import { type Bytes, bytes, type Flops, flops, type Seconds, seconds } from '../model/units.ts';
 import type { LayerRow, ModelView } from './modelView.ts';
+import { layerNames } from './wholeLayers.ts';
 
 export interface LineCost {
   readonly layers: number;
@@ -58,7 +59,7 @@ export function lineCost(row: LayerRow): LineCost {
     if (time.forward !== null || layer.flops.forward !== null) unknown = false;
   }
   return {
-    layers: row.layers.length,
+    layers: layerNames(row).length,
     parameters,
     flops: { forward: flops(flopsForward), backward: flops(flopsBackward) },
     time: {

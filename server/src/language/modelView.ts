@@ -16,6 +16,8 @@ import { type Range, rangeOfLine, rangeOfSpan, type TextLines } from './textLine
 export interface ModelView {
   readonly text: TextLines;
   readonly estimate: ModelEstimate;
+  /** The same step by the layers of the file, where those of `estimate` are parts of them on lines. Reports are of these. */
+  readonly whole?: ModelEstimate;
   /** In order of lines; a line has at most one row. */
   readonly rows: readonly LayerRow[];
   /** Line of each node, by its index in the file; of a layer spec, by its index among the lowered nodes. */
@@ -64,6 +66,8 @@ export interface LayerRow {
   /** All lines that belong to it, the hint's line included. */
   readonly lines: readonly number[];
   readonly layers: readonly LayerCost[];
+  /** Names of the file's layers that `layers` are parts of. */
+  readonly wholes?: readonly string[];
   /** True where a part of what stands on these lines is not in the graph: their numbers are lower bounds. */
   readonly partial?: true;
   /** True for the line that calls a block: its layers also stand on lines of their own. */

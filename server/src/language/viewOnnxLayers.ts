@@ -14,6 +14,7 @@ import type { LayerCost } from '../model/stepCost.ts';
 import type { LayerRow, ModelView } from './modelView.ts';
 import { markPartial } from './partialRows.ts';
 import { rangeOfLine, splitLines } from './textLines.ts';
+import { wholeLayers } from './wholeLayers.ts';
 
 /** The text of a file, and by value of its graph the operator that computed it when the text was printed. */
 export interface LayersText extends Pick<SpecOfGraph, 'text' | 'lines'> {
@@ -29,6 +30,7 @@ export function viewOnnxLayers(
   const places = placesOf(printed);
   const lineOf = new Map<Layer, Place | undefined>();
   const estimate = regroupEstimate(given, (analysis) => layersOfLines(analysis, printed, places, lineOf));
+  const wholes = wholeLayers(given, estimate);
   const costs = new Map<SpecLine, LayerCost[]>();
   for (const [index, layer] of (estimate.opened.analysis?.layers ?? []).entries()) {
     const place = lineOf.get(layer);
@@ -49,6 +51,7 @@ export function viewOnnxLayers(
   return {
     text,
     estimate,
+    whole: given,
     showsLayers: true,
     rows: markPartial(text, rows, estimate),
     nodeLines: linesOfNodes(estimate, printed, places),
@@ -61,7 +64,8 @@ export function viewOnnxLayers(
 
   function rowOf(line: SpecLine, layers: readonly LayerCost[], group: boolean): LayerRow {
     const range = rangeOfLine(text, line.line);
-    return { name: line.name, line: line.line, range, lines: [line.line], layers, group };
+    const names = new Set(layers.map(({ name }) => wholes.get(name) ?? name));
+    return { name: line.name, line: line.line, range, lines: [line.line], layers, wholes: [...names], group };
   }
 }
 

@@ -12,6 +12,7 @@ import type { Layer } from '../../model/graph.ts';
 import type { LayerCost } from '../../model/stepCost.ts';
 import type { LayerRow, ModelView } from '../modelView.ts';
 import { rangeOfLine, splitLines } from '../textLines.ts';
+import { wholeLayers } from '../wholeLayers.ts';
 import { matchLines } from './matchLines.ts';
 import { ownFrame, recordedPaths } from './ownFrame.ts';
 import { pythonBlocks } from './pythonBlocks.ts';
@@ -26,6 +27,7 @@ export function viewPython(content: string, path: string, given: ModelEstimate):
   if (lineOf.size === 0) return undefined;
   const places = new Map<Layer, number>();
   const estimate = regroupEstimate(given, (whole) => layersOfLines(whole, lineOf, places));
+  const wholes = wholeLayers(given, estimate);
   const costs = new Map<number, LayerCost[]>();
   for (const [index, layer] of (estimate.opened.analysis?.layers ?? []).entries()) {
     const line = places.get(layer);
@@ -41,6 +43,7 @@ export function viewPython(content: string, path: string, given: ModelEstimate):
   return {
     text,
     estimate: withoutStepFindings(estimate),
+    whole: given,
     rows: [...own, ...blocks].sort((left, right) => left.line - right.line),
     nodeLines: [],
     valueLines: new Map(),
@@ -49,7 +52,8 @@ export function viewPython(content: string, path: string, given: ModelEstimate):
   };
 
   function rowOf(line: number, name: string, layers: readonly LayerCost[], group: boolean): LayerRow {
-    return { name, line, range: rangeOfLine(text, line), lines: [line], layers, group };
+    const names = new Set(layers.map((layer) => wholes.get(layer.name) ?? layer.name));
+    return { name, line, range: rangeOfLine(text, line), lines: [line], layers, wholes: [...names], group };
   }
 }
 

@@ -29,7 +29,8 @@ async function compare(
 ): Promise<CompareEarlierResult> {
   const shown = await documents.view(uri);
   if (shown === undefined) return { refusal: 'The model is no longer open; open it to compare it.' };
-  const now = reportOf(viewOfModel(shown, model).estimate);
+  const view = viewOfModel(shown, model);
+  const now = reportOf(view.whole ?? view.estimate);
   if (typeof now === 'string') return { refusal: `The model cannot be costed as it is now: ${now}` };
   const bytes = Uint8Array.from(atob(content), (character) => character.charCodeAt(0));
   const before = reportOf(await documents.estimateEarlier(uri, bytes, model));

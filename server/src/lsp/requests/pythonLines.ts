@@ -33,7 +33,7 @@ export const pythonLines: Request = {
             lastColumn = shownHints['hints.lastColumn'];
             const view = await documents.view(uri);
             stopIfCancelled(token);
-            const own = view && viewPython(text, path, view.estimate);
+            const own = view && viewPython(text, path, view.whole ?? view.estimate);
             if (own === undefined) continue;
             shown.add(model);
             views.push({ ...own, part: { name: fileName(model), firstLine: 0, lastLine: -1 } });

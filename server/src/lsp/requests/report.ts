@@ -20,6 +20,7 @@ import { triedCurves } from '../../estimate/what-if/triedCurves.ts';
 import { tryScenario } from '../../estimate/what-if/tryScenario.ts';
 import { whatIfChoices } from '../../estimate/what-if/whatIfChoices.ts';
 import { type ModelView, viewOfModel } from '../../language/modelView.ts';
+import { layerNames } from '../../language/wholeLayers.ts';
 import { atMost, formatRate } from '../../model/format.ts';
 import type { StepCost } from '../../model/stepCost.ts';
 import type { Steps } from '../../model/steps.ts';
@@ -52,7 +53,8 @@ function* reportOf(
     compared = [],
   }: Pick<ReportParams, 'page' | 'format' | 'nonce' | 'change' | 'compared'>,
 ): Steps<ReportResult> {
-  const estimate = tryScenario(view.estimate, change) ?? view.estimate;
+  const now = view.whole ?? view.estimate;
+  const estimate = tryScenario(now, change) ?? now;
   const { opened, cost, costed, issues } = estimate;
   const { name, analysis } = opened;
   if (cost === undefined || analysis === undefined || !costed) {
@@ -65,18 +67,18 @@ function* reportOf(
     };
   }
   if (page === 'scaling' && format === 'html' && compared.length > 0)
-    return { name, text: renderOverlayHtml(yield* triedCurves(view.estimate, compared), nonce) };
+    return { name, text: renderOverlayHtml(yield* triedCurves(now, compared), nonce) };
   if (page === 'scaling') return yield* scalingOf(estimate, format, nonce);
   const report = reportOfStep(opened, analysis, cost, [...issues, ...optionsWithoutEffect(estimate)]);
-  const measured = estimate === view.estimate ? measuredPart(view, cost) : undefined;
+  const measured = estimate === now ? measuredPart(view, cost) : undefined;
   if (format !== 'html') {
     const text = format === 'markdown' ? renderMarkdown(report) : renderTable(report);
     return { name, text: [text, ...measuredSection(measured, format)].join('\n') };
   }
   yield;
-  const curves = yield* triedCurves(view.estimate, [...compared, change]);
+  const curves = yield* triedCurves(now, [...compared, change]);
   const choices = whatIfChoices(estimate);
-  const written = valuesOf(whatIfChoices(view.estimate));
+  const written = valuesOf(whatIfChoices(now));
   return {
     name,
     text: renderHtml(report, stepCharts(estimate, report, curves), nonce, {
@@ -84,9 +86,9 @@ function* reportOf(
       whatIf: { choices, written },
     }),
     tried: triedOf(report, estimate, valuesOf(choices)),
-    layerLines: view.rows.map(({ layers, line, lines }) => ({
-      layers: layers.map((layer) => layer.name),
-      lines: [line, ...lines.filter((each) => each !== line)],
+    layerLines: view.rows.map((row) => ({
+      layers: [...layerNames(row)],
+      lines: [row.line, ...row.lines.filter((each) => each !== row.line)],
     })),
   };
 }
