@@ -567,6 +567,13 @@ class Rules(unittest.TestCase):
         table, indices = torch.arange(6.0).reshape(1, 6), torch.tensor([[1, 2], [5, 0]])
         self.check("GatherElements", [table, indices], torch.tensor([[1.0, 2.0], [5.0, 0.0]]), axis=1)
 
+    def test_a_mask_holds_for_as_many_elements_as_there_are(self):
+        x, source = torch.zeros(2, 3), torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+        expected = torch.tensor([[1.0, 2.0, 3.0], [4.0, 0.0, 0.0]])
+        for held in (True, False):
+            mask = torch.full((2, 3), held)
+            self.check("MaskedScatter", [x, mask, source], expected, domain="layercost")
+
     def test_a_rule_that_fails_names_its_operator(self):
         given = plan([value("a", "input", [2, 3]), value("y", "activation", [2, 3])],
                      [operator("MatMul", ["a", "a"], ["y"])], ["y"])

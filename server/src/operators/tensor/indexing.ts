@@ -162,7 +162,7 @@ const maskedScatter = define({
     'the input with those of a source where a mask holds (torch.Tensor.masked_scatter of PyTorch 2.13, MaskedScatter-1)',
   inputs: [data('data'), detached('mask'), data('source')],
   pytorch: { layer: 'MaskedScatter', autocast: 'widest' },
-  runner: noRule.unwritten,
+  runner: { rule: 'MaskedScatter' },
   infer: (context) => inferLikeInput(context),
   dimensions: () => unknownMap('the mask says where each element of the source goes'),
   // PyTorch 2.13 tools/autograd/derivatives.yaml, `masked_scatter`: the mask, and the sizes of the source.
