@@ -103,6 +103,16 @@ it.each(['report', 'scaling'])('charts are read without scrolling beside a text:
   await page.close();
 });
 
+it.each(['report', 'scaling'])('letters of charts are no larger than those of the page: %s', async (name) => {
+  const page = await show(name, 'light', 760);
+  const letters = await page.evaluate<readonly number[]>(
+    `[...document.querySelectorAll('.chart')].filter((each) => each.getBoundingClientRect().width > 0).map((each) =>
+        12 * each.getBoundingClientRect().width / each.viewBox.baseVal.width)`,
+  );
+  expect(letters.filter((size) => size > 15)).toEqual([]);
+  await page.close();
+});
+
 it.each([
   ['report', 420],
   ['report', 440],

@@ -72,7 +72,7 @@ ${['time', 'saved', 'parameters', 'exposed'].map((name) => `#show-modules-${name
 @media screen and (max-width: 58rem) {
   body { margin: 1rem 0; padding: 0 1rem; }
   figure { overflow-x: auto; } .chart { min-width: 46rem; }
-  .either .chart:not(.narrow) { display: none; } .either .narrow { display: block; min-width: 0; max-width: 40rem; }
+  .either .chart:not(.narrow) { display: none; } .either .narrow { display: block; min-width: 0; max-width: 32rem; }
   .layers .what { display: none; }
   /* One line a row: the modules of a name are cut first, then the type, then the layer's own name. */
   .layers .name :is(div, code) { flex-wrap: nowrap; } .layers .name :is(code, span, small) { min-width: 3ch; overflow: hidden; text-overflow: ellipsis; white-space: pre; }
