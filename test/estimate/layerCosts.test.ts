@@ -331,10 +331,15 @@ test('a weight that several layers use is of the first, and one of a line that p
   const passing = [first, second, { ...third, name: 'c.weight' }];
   expect(lineOf('c', withAnalysis({ parameters: passing, layers: given })).parameters).toBe(5);
   expect(lineOf('c', withAnalysis({ parameters: passing })).parameters).toBe(0);
-  const nowhere = [first, second, { ...third, operators: [] }];
-  expect(
-    layerCosts({ ...inputs(), ...withAnalysis({ parameters: nowhere }) }).map(({ parameters }) => parameters),
-  ).toEqual([30, 0, 0]);
+  // One that no gradient reaches is of what reads it, and one that nothing reads of no layer.
+  for (const [name, owned] of [
+    [third.name, [30, 5, 0]],
+    ['unread', [30, 0, 0]],
+  ] as const) {
+    const parameters = [first, second, { ...third, name, operators: [] }];
+    const costs = layerCosts({ ...inputs(), ...withAnalysis({ parameters }) });
+    expect(costs.map((layer) => layer.parameters)).toEqual(owned);
+  }
 });
 
 describe('the output of a layer', () => {

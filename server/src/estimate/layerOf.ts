@@ -16,7 +16,8 @@ export function parametersByLayer(training: TrainingGraph): readonly (readonly n
 
 /**
  * The layer that a parameter belongs to: the one that uses it first. `Parameter` lines of a spec only pass theirs on, so
- * that another line uses it; such a line is found by its name, which begins the parameter's.
+ * that another line uses it; such a line is found by its name, which begins the parameter's. One that no gradient reaches belongs
+ * to what reads it.
  */
 export function layerOfParameters(training: TrainingGraph): (parameter: Parameter) => number | undefined {
   const layerOf = layerOfOperators(training);
@@ -24,7 +25,10 @@ export function layerOfParameters(training: TrainingGraph): (parameter: Paramete
   training.analysis.layers.forEach(({ name, type, given }, index) => {
     if (given !== undefined && type === 'Parameter') passing.set(`${name}.weight`, index);
   });
-  return ({ name, operators }) => passing.get(name) ?? layerOf[operators[0] ?? -1];
+  return ({ name, operators }) => {
+    const first = operators[0] ?? training.analysis.graph.values.get(name)?.consumers[0];
+    return passing.get(name) ?? layerOf[first ?? -1];
+  };
 }
 
 /** By operator: its layer; every operator has one. */

@@ -101,10 +101,7 @@ export function decoderParts(of: Decoder, name: string, length?: number): SpecPa
   for (const [index, run] of runs.entries()) {
     const { count, attention } = run;
     const runName = names[index] ?? 'decoder';
-    const isAttention = !('mixer' in attention) && !('latent' in attention);
-    const mask = isAttention
-      ? masksOf(images?.masked === true ? { ...attention, masked: true } : attention, seq)
-      : [];
+    const mask = masksOfRun(attention, images, seq);
     for (const { name: maskName, lines } of mask) masks.set(maskName, lines);
     const [first, second] = mask.map(({ name: maskName }) => maskName);
     const masked =
@@ -173,6 +170,17 @@ export function decoderParts(of: Decoder, name: string, length?: number): SpecPa
       : { outputs: [...images.unread, layers.at(-1)?.split(':')[0] ?? ''] }),
     ...(images === undefined ? {} : { images: images.tokens }),
   };
+}
+
+function masksOfRun(
+  attention: Run['attention'],
+  images: ImagePart | undefined,
+  seq: number,
+): readonly Mask[] {
+  if ('mixer' in attention) return [];
+  if ('latent' in attention)
+    return attention.indexer === undefined ? [] : [maskOf('causal_mask', undefined, false)];
+  return masksOf(images?.masked === true ? { ...attention, masked: true } : attention, seq);
 }
 
 /** The first blocks as runs of their own. */

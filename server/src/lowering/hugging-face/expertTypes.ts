@@ -9,7 +9,14 @@ import type { Attention } from './attentionLines.ts';
 import type { ConfigFields } from './configFields.ts';
 import type { Decoder } from './decoder.ts';
 import { cohereNorms } from './decoderTypes.ts';
-import { mixture, sparseAfterDense, sparseBetween, sparseBySteps, sparseByTypes } from './experts.ts';
+import {
+  deepSeekExperts,
+  mixture,
+  sparseAfterDense,
+  sparseBetween,
+  sparseBySteps,
+  sparseByTypes,
+} from './experts.ts';
 import type { FeedForward } from './feedForwardLines.ts';
 import { latentAttentionOf } from './latentAttentionLines.ts';
 import { lfm2Moe } from './lfm2.ts';
@@ -33,9 +40,29 @@ const deepSeek: DecoderType = (fields) => {
   };
 };
 
+/** DeepSeek-V3.2 and GLM-5: an indexer in every layer chooses what its queries see. */
+const sparseDeepSeek: DecoderType = (fields) => {
+  const decoder = deepSeekByTypes(fields);
+  const indexer = {
+    heads: fields.size('index_n_heads'),
+    size: fields.size('index_head_dim'),
+    chosen: fields.size('index_topk'),
+  };
+  if (fields.list('indexer_types')?.includes('shared') === true || fields.number('index_topk_freq', 1) > 1)
+    fields.problems.push('`indexer_types` has layers that share the choice of another, which are not known');
+  return {
+    ...decoder,
+    runs: decoder.runs.map((run) => ({ ...run, attention: { ...latentAttentionOf(fields), indexer } })),
+  };
+};
+
+/** Dense layers where a list says so, else the first of DeepSeek. */
+const deepSeekByTypes: DecoderType = (fields) =>
+  fields.list('mlp_layer_types') === undefined ? deepSeek(fields) : latentByTypes(fields);
+
 /** Latent attention in every layer, dense layers where a list says so, else in the first (GLM-4.7 Flash). */
 const latentByTypes: DecoderType = (fields) => {
-  const sparse = sparseAfterDense(fields);
+  const experts = deepSeekExperts(fields);
   const types = fields.list('mlp_layer_types');
   const attention = latentAttentionOf(fields);
   const dense = gated(fields, undefined, false);
@@ -43,7 +70,7 @@ const latentByTypes: DecoderType = (fields) => {
     ...llamaLike(fields),
     runs: runsOf(fields.size('num_hidden_layers'), (layer) => ({
       attention,
-      feedForward: (types === undefined ? layer === 0 : types[layer] !== 'sparse') ? dense : sparse(layer),
+      feedForward: (types === undefined ? layer === 0 : types[layer] !== 'sparse') ? dense : experts,
     })),
   };
 };
@@ -220,6 +247,8 @@ export const expertTypes: Readonly<Record<string, DecoderType>> = {
     }),
   deepseek_v2: deepSeek,
   deepseek_v3: deepSeek,
+  deepseek_v32: sparseDeepSeek,
+  glm_moe_dsa: sparseDeepSeek,
   glm4_moe_lite: latentByTypes,
   axk1: (fields) => {
     const norm = rmsNorm(fields.number('rms_norm_eps', 1e-6), fields);

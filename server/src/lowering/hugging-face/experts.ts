@@ -54,18 +54,23 @@ export function sparseBySteps(fields: ConfigFields, experts: Mixture): (layer: n
   return (layer) => (!dense.has(layer) && step > 0 && (layer + 1) % step === 0 ? experts : plainLayer);
 }
 
-/** Dense layers first, then experts with shared ones beside them (DeepSeek). */
+/** Dense layers first, then experts (DeepSeek). */
 export function sparseAfterDense(fields: ConfigFields): (layer: number) => FeedForward {
   const dense = fields.number('first_k_dense_replace', 0);
+  const experts = deepSeekExperts(fields);
+  const plainLayer = dense > 0 ? gated(fields) : experts;
+  return (layer) => (layer < dense ? plainLayer : experts);
+}
+
+/** With shared ones beside them (DeepSeek). */
+export function deepSeekExperts(fields: ConfigFields): Mixture {
   const hidden = fields.size('moe_intermediate_size');
   const shared = fields.optionalSize('n_shared_experts');
-  const experts = mixture(fields, {
+  return mixture(fields, {
     experts: fields.size(fields.has('n_routed_experts') ? 'n_routed_experts' : 'num_local_experts'),
     hidden,
     ...(shared === undefined ? {} : { shared: { hidden: hidden * shared, gate: false } }),
   });
-  const plainLayer = dense > 0 ? gated(fields) : experts;
-  return (layer) => (layer < dense ? plainLayer : experts);
 }
 
 /**

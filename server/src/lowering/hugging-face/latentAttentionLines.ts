@@ -19,6 +19,18 @@ export interface LatentAttention {
   /** Whether nothing is rotated by position (Kimi Linear). */
   readonly unplaced?: boolean;
   readonly norm: (size: string) => string;
+  /** What chooses the tokens that a query sees, of all before it. */
+  readonly indexer?: Indexer;
+  /** The mask that it is given, where it is. */
+  readonly mask?: string;
+}
+
+/** DeepSeek Sparse Attention (DeepSeek-V3.2, arXiv 2512.02556, section 2.1; `DeepseekV32Indexer`). */
+export interface Indexer {
+  readonly heads: number;
+  readonly size: number;
+  /** Tokens that a query sees, at most. */
+  readonly chosen: number;
 }
 
 /** As DeepSeek's config has it. */
@@ -43,6 +55,7 @@ export function latentAttentionOf(fields: ConfigFields): LatentAttention {
  * kernel gives.
  */
 export function latentAttentionLines(of: LatentAttention, source: string): readonly string[] {
+  const { indexer, mask } = of;
   const bias = of.bias ? '' : ', bias=False';
   const head = of.rotated + of.unrotated;
   const queries =
@@ -86,9 +99,58 @@ export function latentAttentionLines(of: LatentAttention, source: string): reado
     'k_shared_heads: transpose(k_shared, 1, 2)',
     'k_heads: cat((k_plain_heads, k_shared_heads), dim=-1)',
     'v_heads: transpose(v_split, 1, 2)',
-    'attention: scaled_dot_product_attention(q_heads, k_heads, v_heads, is_causal=True)',
+    ...(indexer === undefined || mask === undefined
+      ? []
+      : indexerLines(indexer, { rotated: of.rotated, mask, source })),
+    `attention: scaled_dot_product_attention(q_heads, k_heads, v_heads, ${indexer === undefined ? 'is_causal=True' : 'chosen_mask'})`,
     'joined: transpose(1, 2)',
     `merged: reshape(batch, seq, ${of.heads * of.valueSize})`,
     `o_proj: Linear(hidden_size${bias})`,
   ];
 }
+
+/**
+ * Scores of one key for all heads, summed by weights that each token has. transformers hides what is not chosen by a mask; the few
+ * kernels that negate masks are left out (transformers 5.18, modeling_deepseek_v32.py, `DeepseekV32Attention.forward`).
+ */
+function indexerLines(
+  { heads, size, chosen }: Indexer,
+  { rotated, mask, source }: { readonly rotated: number; readonly mask: string; readonly source: string },
+): readonly string[] {
+  const parts = `split([${rotated}, ${size - rotated}], dim=-1)`;
+  return [
+    `wq_b: Linear(${heads * size}, bias=False) from q_a_layernorm`,
+    `index_heads: reshape(batch, seq, ${heads}, ${size})`,
+    `index_turning, index_plain: ${parts}`,
+    'index_rotary: RotaryPositionalEmbeddings() from index_turning',
+    'index_queries: cat((index_rotary, index_plain), dim=-1)',
+    `wk: Linear(${size}, bias=False) from ${source}`,
+    `index_k_norm: LayerNorm(${size})`,
+    'index_key: unsqueeze(2)',
+    `index_k_turning, index_k_plain: ${parts}`,
+    'index_k_rotary: RotaryPositionalEmbeddings() from index_k_turning',
+    'index_k_joined: cat((index_k_rotary, index_k_plain), dim=-1)',
+    'index_keys: transpose(-3, -2)',
+    'index_keys_turned: transpose(-2, -1)',
+    'index_products: matmul(index_queries, index_keys_turned) precision=fp32',
+    `index_scaled: mul(${size ** -0.5})`,
+    'index_positive: relu()',
+    `weights_proj: Linear(${heads}, bias=False) from ${source}`,
+    `index_weights: mul(${heads ** -0.5})`,
+    'index_row: unsqueeze(-2)',
+    'index_sums: matmul(index_row, index_positive) precision=fp32',
+    'index_scores: squeeze(-2)',
+    `seen: select(${mask}, 1, 0)`,
+    'index_seen: masked_fill(index_scores, seen, -1e30)',
+    `index_values, index_tokens: topk(${smallerOf('seq', chosen)})`,
+    "hidden: Buffer(1, 1, 1, dtype='bool')",
+    'all_tokens: expand(batch, seq, seq)',
+    'not_chosen: scatter(all_tokens, -1, index_tokens, value=0)',
+    'not_chosen_heads: unsqueeze(1)',
+    `chosen_mask: where(not_chosen_heads, not_chosen_heads, ${mask})`,
+  ];
+}
+
+/** `min(name, number)` by the arithmetic of layer specs: 1 // (1 + n // m) is 1 where n is below m, else 0. */
+const smallerOf = (name: string, number: number): string =>
+  `${number} + 1 // (1 + ${name} // ${number}) * (${name} - ${number})`;

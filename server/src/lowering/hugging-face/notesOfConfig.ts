@@ -8,6 +8,7 @@ export const notesOfConfig = (config: HuggingFaceConfig): readonly Issue[] => [
   ...quantized(config.fields),
   ...ownCode(config.fields),
   ...unreadFields(config),
+  ...sparseAttention(config),
 ];
 
 /** Fields that change what a class computes, and that no line here reads: of which types, and what they do. */
@@ -58,6 +59,19 @@ function unreadFields({ type, fields }: HuggingFaceConfig): readonly Issue[] {
     ];
   });
 }
+
+/** transformers hides what an indexer does not choose by a mask; kernels of serving and training systems skip it. */
+const sparseAttention = ({ type }: HuggingFaceConfig): readonly Issue[] =>
+  type === 'deepseek_v32' || type === 'glm_moe_dsa'
+    ? [
+        {
+          code: 'config/not-read',
+          severity: 'information',
+          message:
+            'Attention sees `index_topk` tokens by a mask over all, as transformers runs it. Kernels that skip the others are not costed: beyond that many tokens they are faster',
+        },
+      ]
+    : [];
 
 /**
  * Weights that the repository stores in fewer bits (transformers 5.18, `utils/quantization_config.py`). Bits are those of the

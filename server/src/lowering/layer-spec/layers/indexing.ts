@@ -3,7 +3,7 @@
 import { printDimension } from '../../../model/dimension.ts';
 import { int, type LayerDefinition, type LayerLowering, type Tensor } from '../layerDefinition.ts';
 import { axisOf } from './axisOf.ts';
-import { anything, axisAt, integer, listOf, numbersOf } from './parameters.ts';
+import { anything, axisAt, integer, listOf, number, numbersOf } from './parameters.ts';
 
 const x = 'float32[8, 128, 768]';
 const whichAxis = integer('dim', 'The axis.');
@@ -199,6 +199,33 @@ const gather: LayerDefinition = {
   },
 };
 
+const scatter: LayerDefinition = {
+  name: 'scatter',
+  kind: 'function',
+  documentation: 'The input with other elements at the indices along an axis: those of `src`, or one value.',
+  source: 'torch.scatter.html',
+  inputs: { names: ['input', 'index', 'src'], least: 2 },
+  parameters: [whichAxis, number('value', 'What is written where there is no `src`.', { default: null })],
+  example: { inputs: { x, index: 'int64[8, 16, 768]' }, call: 'scatter(x, 1, index, value=0)' },
+  lower: (call) => {
+    const axis = axisOf(call);
+    const [input] = call.inputs;
+    const [index, source] = [call.input('index'), call.input('src')];
+    if (axis === undefined || index?.shape === undefined) return undefined;
+    const value = call.value('value');
+    const written =
+      source === undefined && typeof value === 'number'
+        ? call.emit('Expand', [
+            call.scalarConstant(value, input?.elementType ?? 'float32'),
+            call.sizes(index.shape),
+          ])
+        : source;
+    if (written === undefined || (source !== undefined && value !== null))
+      return call.problem('spec/argument', 'one of `src` and `value` says what is written', 'value');
+    return call.emit('ScatterElements', [input, index, written], { axis: int(axis) });
+  },
+};
+
 const indexSelect: LayerDefinition = {
   name: 'index_select',
   kind: 'function',
@@ -259,6 +286,7 @@ export const indexingLayers = [
   chunk,
   unbind,
   gather,
+  scatter,
   indexSelect,
   oneHot,
   triangle('tril'),
