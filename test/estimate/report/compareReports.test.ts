@@ -87,6 +87,20 @@ it('gives no ratio of a bound', () => {
   expect(flops(whole, whole)).toMatchObject({ ratio: 1, text: { left: '8.59 GFLOP' } });
 });
 
+it.each([
+  [undefined, undefined, undefined],
+  [undefined, 8_190_735_360, ['0', '8.19 G', null]],
+  [8_190_735_360, undefined, ['8.19 G', '0', 0]],
+  [4_000_000, 2_000_000, ['4.00 M', '2.00 M', 0.5]],
+])('frozen parameters of %s and %s have a row where there are any', (one, other, row) => {
+  const report = (frozenParameters: number | undefined): Report => ({
+    ...smallReport,
+    model: { ...smallReport.model, ...(frozenParameters === undefined ? {} : { frozenParameters }) },
+  });
+  const found = compareTotals(report(one), report(other)).find(({ name }) => name === 'frozen parameters');
+  expect(found && [found.text.left, found.text.right, found.ratio]).toEqual(row);
+});
+
 /** What is known and what is a bound of the same step: only a total that is none on either side has a ratio. */
 it('marks bounds, and what they say nothing of', () => {
   const known: Report = {

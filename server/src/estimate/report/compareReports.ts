@@ -42,25 +42,28 @@ export interface ComparedLayer {
 
 /** The totals of both, in the order of the table. */
 export const compareTotals = (left: Report, right: Report): readonly ComparedQuantity[] =>
-  quantities.map(({ name, of, format, bound, textOf, isExact = ({ totals }) => totals.exact }) => {
-    const written = (report: Report): string => {
-      if (textOf !== undefined) return textOf(report);
-      const value = of(report);
-      if (value === null) return '?';
-      if (bound === undefined) return format(value);
-      return (bound === 'at most' ? atMost : atLeast)(format(value), isExact(report));
-    };
-    const [one, other] = [of(left), of(right)];
-    // The ratio of two lower bounds says nothing.
-    const hasRatio = one !== null && other !== null && one !== 0 && isExact(left) && isExact(right);
-    return {
-      name,
-      left: one,
-      right: other,
-      ratio: hasRatio ? other / one : null,
-      text: { left: written(left), right: written(right) },
-    };
-  });
+  quantities
+    .filter(({ isRow = () => true }) => isRow(left) || isRow(right))
+    .map((quantity) => {
+      const { name, of, format, bound, textOf, isExact = ({ totals }) => totals.exact } = quantity;
+      const written = (report: Report): string => {
+        if (textOf !== undefined) return textOf(report);
+        const value = of(report);
+        if (value === null) return '?';
+        if (bound === undefined) return format(value);
+        return (bound === 'at most' ? atMost : atLeast)(format(value), isExact(report));
+      };
+      const [one, other] = [of(left), of(right)];
+      // The ratio of two lower bounds says nothing.
+      const hasRatio = one !== null && other !== null && one !== 0 && isExact(left) && isExact(right);
+      return {
+        name,
+        left: one,
+        right: other,
+        ratio: hasRatio ? other / one : null,
+        text: { left: written(left), right: written(right) },
+      };
+    });
 
 /**
  * Layers that differ, compared by name, those whose names differ in numbers alone as one, with the largest difference of time
@@ -178,7 +181,12 @@ interface Quantity {
   readonly textOf?: (report: Report) => string;
   /** Whether it is none in a report; where every total is exact if left out. */
   readonly isExact?: (report: Report) => boolean;
+  /** Whether a report has anything of it; left out, every one has. */
+  readonly isRow?: (report: Report) => boolean;
 }
+
+/** Absent where there are none. */
+const frozenOf = ({ model: { frozenParameters = 0 } }: Report): number => frozenParameters;
 
 /** Unknown input makes the step a bound too. */
 const isStepExact = ({ totals }: Report): boolean => totals.time.exact;
@@ -194,6 +202,14 @@ const quantities: readonly Quantity[] = [
     format: formatShortCount,
     bound: 'at least',
     isExact: hasAllWeights,
+  },
+  {
+    name: 'frozen parameters',
+    of: frozenOf,
+    format: formatShortCount,
+    bound: 'at least',
+    isExact: hasAllWeights,
+    isRow: (report) => frozenOf(report) > 0,
   },
   { name: 'forward FLOPs', of: ({ totals }) => totals.flops.forward, format: workOf, bound: 'at least' },
   { name: 'backward FLOPs', of: ({ totals }) => totals.flops.backward, format: workOf, bound: 'at least' },
