@@ -23,6 +23,8 @@ export interface FrameworkEntry {
   readonly oneNode?: true;
   /** Left out: GPUs each have a copy of the model; several cannot share one. */
   readonly layout?: LayoutRules;
+  /** Linear layers are of its own classes, in whose place no library puts others; left out, they are PyTorch's. */
+  readonly ownLinearLayers?: true;
   /** Left out: all optimizers that have kernels for PyTorch, on whole tensors. */
   readonly optimizers?: OptimizerRules;
   /** Options that exclude each other, and what to do; `undefined` where there are none. */

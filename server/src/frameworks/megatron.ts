@@ -77,6 +77,8 @@ export const megatron: FrameworkEntry = {
   documentation:
     'Megatron-LM: fp32 sums of gradients, all-reduced after backward; distributed optimizer and overlap as options',
   trainsIn: 'half',
+  // `ColumnParallelLinear` and `RowParallelLinear` (megatron/core/tensor_parallel/layers.py), or Transformer Engine's.
+  ownLinearLayers: true,
   optimizers: { takes: ['sgd', 'momentum', 'adam', 'adamw', 'none'] },
   layout: {
     defaults: { gathered: 'again', contextExchange: 'ring', stages: 'uniform' },

@@ -64,6 +64,10 @@ export const runsOnPytorch = ({ name, description }: FrameworkChoice): boolean =
     ? hasOption(name, 'optimizer-kernels')
     : description.kernels === 'pytorch';
 
+/** Whether a library may put layers of its own in the place of PyTorch's linear layers, as bitsandbytes does. */
+export const takesOtherLinearLayers = (choice: FrameworkChoice): boolean =>
+  runsOnPytorch(choice) && findFramework(choice.name)?.ownLinearLayers !== true;
+
 /** Whether a framework takes a value of an option beside those that are set. */
 export const takesOption = (choice: FrameworkChoice, option: string, value: string): boolean =>
   hasOption(choice.name, option) &&

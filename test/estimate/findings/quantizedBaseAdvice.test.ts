@@ -43,6 +43,7 @@ test.each<readonly [string, ScenarioRequest]>([
   ['nothing is adapted', { ...plain, freeze: ['*', '!head'] }],
   ['they are in 4 bits', { ...asked, lora: { rank: 8, base: 'nf4' } }],
   ['nothing is trained', { ...asked, mode: 'inference' }],
+  ['the framework has layers of its own', { ...asked, framework: { name: 'megatron', options: {} } }],
   ['the framework is not PyTorch', { ...asked, framework: { name: 'mxnet', options: {} } }],
   ['the step computes in fp8', { ...asked, precision: 'fp8', cluster: 'dgx-h100' }],
   ['the weights are a small part', { ...asked, cluster: 'dgx-b200' }],

@@ -1,7 +1,7 @@
 /** Where adapters are trained beside frozen layers, which are most of the memory: these layers in 4 bits, as QLoRA keeps them. */
 
 import { quantizeBase } from '../../analysis/adapters/quantizeBase.ts';
-import { runsOnPytorch } from '../../frameworks/registry.ts';
+import { takesOtherLinearLayers } from '../../frameworks/registry.ts';
 import { isNarrow } from '../../model/dtype.ts';
 import { memoryOf } from '../memory/memoryOf.ts';
 import type { StepMemory } from '../memory/stepMemory.ts';
@@ -14,8 +14,14 @@ const base = 'nf4';
 /** `batch`: the largest found that fits as it is. */
 export function quantizedBaseAdvice(plan: StepPlan, memory: StepMemory, batch: number): readonly string[] {
   const { training, scenario, cluster } = plan;
-  const { lora, framework, precision } = scenario;
-  if (lora === undefined || lora.base !== undefined || !runsOnPytorch(framework) || isNarrow(precision))
+  const { lora, framework, precision, parallel } = scenario;
+  if (parallel !== undefined && parallel.tensor > 1) return [];
+  if (
+    lora === undefined ||
+    lora.base !== undefined ||
+    !takesOtherLinearLayers(framework) ||
+    isNarrow(precision)
+  )
     return [];
   // Costing again takes as long as costing: not where weights are a small part.
   if (memory.parameters < memory.capacity / 10) return [];
