@@ -36,7 +36,9 @@ export const scenarioSchema = z
     ),
     loss: z.enum(lossChoices),
     freeze: z.array(z.string()).describe('Patterns of parameters that are not trained'),
-    lora: names.describe('Low-rank adapters, trained alone, such as {"rank": 16, "layers": "q_proj+v_proj"}'),
+    lora: names.describe(
+      'Low-rank adapters, trained alone, such as {"rank": 16, "layers": "q_proj+v_proj"}; "base": "nf4" keeps frozen layers in 4 bits',
+    ),
     threshold: z.record(z.string(), z.number()).describe('Fractions above which findings are reported'),
     input: names.describe('Input pipeline, such as {"sample-bytes": 110000, "decode-rate": 400}'),
     workers: names.describe('Variation of workers, such as {"imbalance": 1.1}'),
