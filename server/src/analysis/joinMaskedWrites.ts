@@ -6,9 +6,9 @@
  */
 
 import type { OnnxGraph, OnnxNode } from '../formats/onnx/syntax.ts';
-import { tally } from '../model/tally.ts';
 import { ownDomain } from '../operators/vocabulary/define.ts';
 import { constantsOf } from './constantsOfNodes.ts';
+import { dropUnread } from './dropUnread.ts';
 import type { FlatNode } from './expandFunctions.ts';
 import { holdsGraph } from './subgraphs.ts';
 
@@ -28,7 +28,12 @@ export function joinMaskedWrites(nodes: readonly FlatNode[], graph: OnnxGraph): 
   }
   if (instead.size === 0) return nodes;
   const joined = nodes.map((flat) => ({ ...flat, node: instead.get(flat.node) ?? flat.node }));
-  return withoutUnread(joined, graph, [...instead.keys()]);
+  const outputs = new Set(graph.outputs.map(({ name }) => name));
+  return dropUnread(
+    joined,
+    outputs,
+    [...instead.keys()].flatMap(({ inputs }) => inputs),
+  );
 }
 
 interface Program {
@@ -63,31 +68,4 @@ function writtenAs(scatter: OnnxNode, program: Program): OnnxNode | undefined {
   }
   const inputs = [data, mask, values];
   return { ...scatter, domain: ownDomain, type: 'MaskedScatter', inputs, attributes: new Map() };
-}
-
-/** Without what only `replaced` read. */
-function withoutUnread(
-  nodes: readonly FlatNode[],
-  graph: OnnxGraph,
-  replaced: readonly OnnxNode[],
-): readonly FlatNode[] {
-  const readers = new Map<string, number>();
-  for (const { node } of nodes) for (const name of node.inputs) tally(readers, name);
-  for (const { name } of graph.outputs) tally(readers, name);
-  const made = new Map(nodes.flatMap(({ node }) => node.outputs.map((name) => [name, node] as const)));
-  const isRead = (name: string): boolean => {
-    const count = readers.get(name);
-    return count !== undefined && count > 0;
-  };
-  const unread = new Set<OnnxNode>();
-  const open = replaced.flatMap(({ inputs }) => inputs);
-  for (let name = open.pop(); name !== undefined; name = open.pop()) {
-    const maker = made.get(name);
-    if (maker === undefined || unread.has(maker)) continue;
-    if (maker.outputs.some((output) => isRead(output))) continue;
-    unread.add(maker);
-    for (const input of maker.inputs) readers.set(input, (readers.get(input) ?? 1) - 1);
-    open.push(...maker.inputs);
-  }
-  return nodes.filter(({ node }) => !unread.has(node));
 }

@@ -9,8 +9,8 @@
 
 import type { OnnxGraph, OnnxNode } from '../formats/onnx/syntax.ts';
 import type { TensorLiteral } from '../model/attribute.ts';
-import { tally } from '../model/tally.ts';
 import { type Constants, constantsOf } from './constantsOfNodes.ts';
+import { dropUnread } from './dropUnread.ts';
 import type { FlatNode } from './expandFunctions.ts';
 import { renameNode } from './renameNode.ts';
 import { partsOfSplits, type SplitParts } from './splitSequences.ts';
@@ -152,46 +152,7 @@ function resolveSequences(
     const parts = splits.get(flat);
     return parts?.names.some((name) => taken.has(name)) ? [...parts.nodes, flat] : [flat];
   });
-  return withoutUnread(split, sequences, graphOutputs);
-}
-
-/** Drops what only made sequences that nothing reads any more. */
-function withoutUnread(
-  nodes: readonly FlatNode[],
-  sequences: ReadonlyMap<string, unknown>,
-  graphOutputs: ReadonlySet<string>,
-): readonly FlatNode[] {
-  const readers = new Map<string, number>();
-  const makers = new Map<string, FlatNode>();
-  for (const flat of nodes) {
-    for (const name of readNames(flat.node)) tally(readers, name);
-    for (const name of flat.node.outputs) if (sequences.has(name)) makers.set(name, flat);
-  }
-  const dropped = new Set<FlatNode>();
-  const unread = [...makers.keys()].filter((name) => !readers.has(name));
-  for (let name = unread.pop(); name !== undefined; name = unread.pop()) {
-    const maker = makers.get(name);
-    if (maker === undefined || graphOutputs.has(name) || dropped.has(maker)) continue;
-    dropped.add(maker);
-    for (const input of maker.node.inputs) {
-      tally(readers, input, -1);
-      if (readers.get(input) === 0) unread.push(input);
-    }
-  }
-  return nodes.filter((flat) => !dropped.has(flat));
-}
-
-/** Names that a node reads, those its subgraphs read included. */
-function readNames(node: OnnxNode): readonly string[] {
-  const names = [...node.inputs];
-  for (const attribute of node.attributes.values()) {
-    const graphs =
-      attribute.kind === 'graph' ? [attribute.value] : attribute.kind === 'graphs' ? attribute.value : [];
-    for (const graph of graphs) {
-      names.push(...graph.nodes.flatMap(readNames), ...graph.outputs.map((output) => output.name));
-    }
-  }
-  return names;
+  return dropUnread(split, graphOutputs, sequences.keys(), (name) => sequences.has(name));
 }
 
 const plainNode = {
