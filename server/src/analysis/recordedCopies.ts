@@ -19,10 +19,9 @@ export function withCopies(graph: Graph, callOf: (operator: Operator) => Operato
   if (!graph.operators.some((operator) => isCopy(operator) || isLaidOut(operator))) return graph;
   return {
     ...graph,
-    operators: graph.operators.map((operator) => ({
-      ...operator,
-      ...(isCopy(operator) ? { isCopy: true as const } : {}),
-      ...(isLaidOut(operator) ? { isLaidOut: true as const } : {}),
-    })),
+    operators: graph.operators.map((operator) => {
+      if (isCopy(operator)) return { ...operator, isCopy: true };
+      return isLaidOut(operator) ? { ...operator, isLaidOut: true } : operator;
+    }),
   };
 }
