@@ -40,8 +40,12 @@ export function lessWithOption(
 ): { readonly after: StepPlan; readonly needs: string } | undefined {
   const { framework } = plan.scenario;
   const after = recost(plan, { framework: { ...framework, options: { ...framework.options, ...options } } });
-  if (after === undefined) return undefined;
+  const needs = after && needsOfLess(after, peak, batch);
+  return after === undefined || needs === undefined ? undefined : { after, needs };
+}
+
+/** What a changed step needs; `undefined` where that is not less than `peak`, or lets no larger batch fit. */
+export function needsOfLess(after: StepPlan, peak: StepMemory['peak'], batch: number): string | undefined {
   const less = memoryOf(after);
-  const needs = less.peak < peak ? needsText(after, less, batch) : undefined;
-  return needs === undefined ? undefined : { after, needs };
+  return less.peak < peak ? needsText(after, less, batch) : undefined;
 }

@@ -10,24 +10,29 @@ export interface AdaptedScenario extends Pick<Scenario, 'lora' | 'precision' | '
   readonly parallel?: { readonly tensor: number };
 }
 
-export function checkAdapters(
-  { lora, precision, framework, parallel }: AdaptedScenario,
-  report: Report,
-): void {
-  if (lora?.base === undefined) return;
+export function checkAdapters(scenario: AdaptedScenario, report: Report): void {
+  for (const problem of problemsOfBase(scenario)) report('error', 'scenario/invalid', problem, 'lora');
+}
+
+/** Why layers of the scenario cannot be in few bits, one sentence each; none where they are not, or can. */
+export function problemsOfBase({ lora, precision, framework, parallel }: AdaptedScenario): readonly string[] {
+  if (lora?.base === undefined) return [];
   const base = `\`base=${lora.base}\``;
-  const refuse = (message: string): void => report('error', 'scenario/invalid', message, 'lora');
+  const problems: string[] = [];
   // bitsandbytes and torchao are libraries of PyTorch.
   if (!runsOnPytorch(framework))
-    refuse(`${base} is of PyTorch, which ${framework.name} does not run on; leave it out`);
+    problems.push(`${base} is of PyTorch, which ${framework.name} does not run on; leave it out`);
   else if (!takesOtherLinearLayers(framework))
-    refuse(
+    problems.push(
       `${base} replaces linear layers of PyTorch, and ${framework.name} has its own; choose pytorch-fsdp`,
     );
   if (parallel !== undefined && parallel.tensor > 1)
-    refuse(
+    problems.push(
       `${base} keeps each linear layer whole, which \`tp=${parallel.tensor}\` would split; leave out \`tp\``,
     );
   if (isNarrow(precision))
-    refuse(`${base} is made whole in half precision and multiplied in it, not in ${precision}; choose bf16`);
+    problems.push(
+      `${base} is made whole in half precision and multiplied in it, not in ${precision}; choose bf16`,
+    );
+  return problems;
 }
