@@ -80,6 +80,7 @@ export const uncorrectedTime = (gpu: GpuProfile, work: KernelWork): Seconds =>
 /** Matmuls of tensors without elements have no tiles to be timed by; what moves beside them still takes its time. */
 const bodyTime = (gpu: GpuProfile, work: KernelWork): BodyTime => {
   const body =
+    dequantizationTime(gpu, work) ??
     ownBatchNormTime(gpu, work) ??
     poolingTime(gpu, work) ??
     (work.flops === 0 ? undefined : matrixKernelTime(gpu, work)) ??
@@ -95,7 +96,6 @@ const floors: readonly ((gpu: GpuProfile, work: KernelWork, body: BodyTime) => B
   channelReductionFloor,
   instructionFloor,
   listKernelTime,
-  dequantizationTime,
 ];
 
 const noTime: KernelTime = {

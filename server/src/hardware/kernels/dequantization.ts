@@ -5,12 +5,12 @@ import type { GpuProfile } from '../clusterProfile.ts';
 import type { KernelWork } from '../kernelWork.ts';
 import type { BodyTime } from './bodyTime.ts';
 
+/** `undefined` for all other kernels. */
 export function dequantizationTime(
   { memoryBandwidth }: GpuProfile,
   { dequantizes, bytes }: KernelWork,
-  body: BodyTime,
-): BodyTime {
-  if (dequantizes !== true) return body;
+): BodyTime | undefined {
+  if (dequantizes !== true) return undefined;
   const time = bytes / memoryBandwidth.value;
   const { middle, low, high } = dequantizedShare;
   return {
