@@ -93,8 +93,8 @@ function orderFrozen(
  * Weights in few bits lie in words of half precision, so that what gathers weights of that type gathers them too (transformers 5.18,
  * `bnb_4bit_quant_storage`; bitsandbytes, "FSDP-QLoRA"). Their scales are counted with them.
  */
-const gatheredElements = ({ elements, format }: Parameter): number =>
-  format === undefined ? elements : (elements * bytesInBlocks[format]) / 2;
+const gatheredElements = (weight: Parameter): number =>
+  weight.format === undefined ? weight.elements : parameterBytes(weight) / 2;
 
 /** Whether what an operator gives receives a gradient, in a folded analysis by the operator that it is a copy of. */
 function backwardOfOperators(analysis: ModelAnalysis): (index: number) => boolean {

@@ -2,7 +2,7 @@
 
 import type { KernelWork } from '../../hardware/kernelWork.ts';
 import { entryAt } from '../../model/at.ts';
-import { bytesInBlocks } from '../../model/blockFormat.ts';
+import { blockSizes, bytesInBlocks } from '../../model/blockFormat.ts';
 import { type Bytes, bytes } from '../../model/units.ts';
 import { type EagerStep, noKernels, type TypedOperator } from './eagerStep.ts';
 import { elementwiseKernel } from './elementwiseKernel.ts';
@@ -16,7 +16,7 @@ export interface DequantizedWeights {
 
 /**
  * bitsandbytes 0.45, bitsandbytes/autograd/_functions.py, `MatMul4Bit`: forward multiplies by `dequantize_4bit(B)` and keeps B as it is;
- * backward makes it whole again. Scales of blocks are made whole before, by a kernel over a 64th of the elements (functional.py,
+ * backward makes it whole again. Scales of blocks are made whole before, by a kernel over as many elements (functional.py,
  * `dequantize_4bit`), and added to their mean by another.
  */
 export function dequantizedWeights(
@@ -30,7 +30,7 @@ export function dequantizedWeights(
     const format = formats.get(storage(name));
     if (format === undefined) continue;
     const { elements } = entryAt(training.tensors, name);
-    const scales = elements / weightsOfScale;
+    const scales = elements / blockSizes[format];
     const whole = elements * type.bytesPerElement;
     kernels.push(
       elementwiseKernel(scales * (1 + 4), 0, environment),
@@ -41,8 +41,5 @@ export function dequantizedWeights(
   }
   return { kernels, made: bytes(made) };
 }
-
-/** QLoRA, arXiv:2305.14314, section 3: blocks of 64. */
-const weightsOfScale = 64;
 
 const none: DequantizedWeights = { kernels: noKernels, made: bytes(0) };
