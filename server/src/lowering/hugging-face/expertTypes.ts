@@ -11,6 +11,7 @@ import type { Decoder } from './decoder.ts';
 import { cohereNorms } from './decoderTypes.ts';
 import {
   deepSeekExperts,
+  denseByTypes,
   mixture,
   sparseAfterDense,
   sparseBetween,
@@ -18,7 +19,7 @@ import {
   sparseByTypes,
 } from './experts.ts';
 import type { FeedForward } from './feedForwardLines.ts';
-import { latentAttentionOf } from './latentAttentionLines.ts';
+import { type LatentAttention, latentAttentionOf } from './latentAttentionLines.ts';
 import { lfm2Moe } from './lfm2.ts';
 import {
   type DecoderType,
@@ -40,6 +41,12 @@ const deepSeek: DecoderType = (fields) => {
   };
 };
 
+/** The same decoder with one attention in all its blocks. */
+const attendingBy = (decoder: Decoder, attention: LatentAttention): Decoder => ({
+  ...decoder,
+  runs: decoder.runs.map((run) => ({ ...run, attention })),
+});
+
 /** DeepSeek-V3.2 and GLM-5: an indexer in every layer chooses what its queries see. */
 const sparseDeepSeek: DecoderType = (fields) => {
   const decoder = deepSeekByTypes(fields);
@@ -50,10 +57,7 @@ const sparseDeepSeek: DecoderType = (fields) => {
   };
   if (fields.list('indexer_types')?.includes('shared') === true || fields.number('index_topk_freq', 1) > 1)
     fields.problems.push('`indexer_types` has layers that share the choice of another, which are not known');
-  return {
-    ...decoder,
-    runs: decoder.runs.map((run) => ({ ...run, attention: { ...latentAttentionOf(fields), indexer } })),
-  };
+  return attendingBy(decoder, { ...latentAttentionOf(fields), indexer });
 };
 
 /** Dense layers where a list says so, else the first of DeepSeek. */
@@ -63,14 +67,14 @@ const deepSeekByTypes: DecoderType = (fields) =>
 /** Latent attention in every layer, dense layers where a list says so, else in the first (GLM-4.7 Flash). */
 const latentByTypes: DecoderType = (fields) => {
   const experts = deepSeekExperts(fields);
-  const types = fields.list('mlp_layer_types');
+  const isDense = denseByTypes(fields, 1);
   const attention = latentAttentionOf(fields);
   const dense = gated(fields, undefined, false);
   return {
     ...llamaLike(fields),
     runs: runsOf(fields.size('num_hidden_layers'), (layer) => ({
       attention,
-      feedForward: (types === undefined ? layer === 0 : types[layer] !== 'sparse') ? dense : experts,
+      feedForward: isDense(layer) ? dense : experts,
     })),
   };
 };
@@ -172,10 +176,7 @@ const cohereMoe: DecoderType = (fields) => {
           },
         }),
   });
-  const types = fields.list('mlp_layer_types');
-  const first = fields.number('first_k_dense_replace', 0);
-  const isDense = (layer: number): boolean =>
-    types === undefined ? layer < first : types[layer] !== 'sparse';
+  const isDense = denseByTypes(fields, fields.number('first_k_dense_replace', 0));
   const alwaysRotates = fields.number('prefix_dense_sliding_window_pattern', 1) === 1;
   return llamaLike(fields, {
     ...(eps > 0 ? { norm: rmsNorm(eps) } : cohereNorms(fields)),
@@ -261,9 +262,7 @@ export const expertTypes: Readonly<Record<string, DecoderType>> = {
     };
   },
   mistral4: (fields) => {
-    const decoder = deepSeek(fields);
-    const attention = { ...latentAttentionOf(fields), queryScale: true };
-    return { ...decoder, runs: decoder.runs.map((run) => ({ ...run, attention })) };
+    return attendingBy(deepSeek(fields), { ...latentAttentionOf(fields), queryScale: true });
   },
   exaone_moe: (fields) =>
     llamaLike(fields, {

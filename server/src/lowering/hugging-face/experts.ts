@@ -83,7 +83,7 @@ export function sparseByTypes(
   sharedExperts: number | undefined,
   { sharedBias = false }: { readonly sharedBias?: boolean } = {},
 ): (layer: number) => FeedForward {
-  const types = fields.list('mlp_layer_types');
+  const isDense = denseByTypes(fields, dense);
   const hidden = fields.size('moe_intermediate_size');
   const experts = mixture(fields, {
     experts: fields.size('num_experts'),
@@ -93,6 +93,11 @@ export function sparseByTypes(
       : { shared: { hidden: hidden * sharedExperts, gate: false, bias: sharedBias } }),
   });
   const plainLayer = gated(fields);
-  return (layer) =>
-    (types === undefined ? layer < dense : types[layer] !== 'sparse') ? plainLayer : experts;
+  return (layer) => (isDense(layer) ? plainLayer : experts);
+}
+
+/** Whether a layer is dense: as `mlp_layer_types` says, else one of the first so many. */
+export function denseByTypes(fields: ConfigFields, first: number): (layer: number) => boolean {
+  const types = fields.list('mlp_layer_types');
+  return (layer) => (types === undefined ? layer < first : types[layer] !== 'sparse');
 }
