@@ -112,7 +112,7 @@ const scenarioOptions: readonly (readonly [string, string])[] = [
   ],
   [
     '--lora WORDS',
-    'low-rank adapters, trained alone: a rank such as 16, or rank=16,layers=q_proj+v_proj,dropout=0.05; base=nf4: beside layers in 4 bits, as QLoRA; default all linear layers but the head',
+    'low-rank adapters, trained alone: a rank such as 16, or rank=16,layers=q_proj+v_proj,dropout=0.05; base=nf4: QLoRA, with layers in 4 bits; default all linear layers but the head',
   ],
   ['--threshold NAME=FRACTION', 'report a finding above this fraction; repeatable (docs/issues.md)'],
   [
